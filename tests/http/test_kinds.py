@@ -43,6 +43,13 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
         "/dhcp-reservations/h9",
         {"server": "d9", "mac": "02:00:5e:10:00:01", "address": "10.9.0.7"},
     ),
+    "dns": ("/dns", {}),
+    "dns-record": ("/dns-records/n9", {"name": "nas", "value": "192.0.2.9"}),
+    "dns-forward": (
+        "/dns-forwards/s9",
+        {"domain": "corp.example", "servers": [{"address": "192.0.2.53"}]},
+    ),
+    "dns-block-list": ("/dns-block-lists/l9", {"domains": ["ads.example"]}),
     "firewall": ("/firewall", {}),
     "ntp": ("/ntp", {}),
     "tuning": ("/tuning", {}),

@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -50,6 +50,7 @@ from weir.agent.guard import PERIOD_S, Guard
 from weir.agent.handlers import Handlers
 from weir.agent.hosts import Hosts
 from weir.agent.last_good import LastGood
+from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
 from weir.agent.notify import notify
 from weir.agent.packet_sizes import Merging
@@ -64,6 +65,7 @@ from weir.agent.tools import Tools
 from weir.agent.updates import Updates
 from weir.backends import tuning
 from weir.backends.dhcp import DhcpBackend
+from weir.backends.dns import CA_BUNDLE, DnsBackend
 from weir.backends.fast import FastPaths
 from weir.backends.firewall import FirewallBackend
 from weir.backends.forwarding import ForwardingBackend
@@ -78,7 +80,9 @@ from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
 from weir.model.limits import MAX_DOMAIN
 from weir.model.problem import Problem, Unavailable
-from weir.parts import NETWORK
+from weir.parts import DHCP, DNS, NETWORK
+from weir.parts import dhcp as dhcp_part
+from weir.parts import dns as dns_part
 from weir.wire.server import AgentServer, Peer
 
 log = logging.getLogger(__name__)
@@ -129,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         default=None,
         help="the copy of what runs, in a folder of root's own that lasts; default: in the state folder",
     )
+    add("--ca-bundle", type=Path, default=CA_BUNDLE, help="by which certificates of name servers are checked")
     add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
     add("--sets-clock", action="store_true", help="the machine's clock is the router's own")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
@@ -175,10 +180,10 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
     served = DhcpBackend(state_dir / "daemons" / "dhcp", _lasting(options) / "dhcp")
     made = combined.backends(held, links, state_dir, secrets)
-    parts = {"routing": routing_protocols, "dhcp": served, **made}
+    resolver = _resolver(options, state_dir)
+    parts = {"routing": routing_protocols, "dhcp": served, "dns": resolver, **made}
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, parts)
-    events = Events()
-    stack.callback(events.close)
+    events = stack.enter_context(closing(Events()))
     refusing = partial(capacity.explaining, lines.capacity)
     following = Following(store, last_good)
     configuration = Configuration(executor, Sharing(share), following, lines.capacity, refusing=refusing)
@@ -188,16 +193,16 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
-    states = _states(executor, frr, configuration, held, served, stack)
+    states = _states(executor, frr, configuration, held, served, resolver, stack)
     others = (*_beside(configuration, datapath, links, served, stack), states, *_machine(options, data))
     server = _server(options, (handlers, secrets, *others), handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
-    reconciler.start()
-    stack.callback(reconciler.stop)
-    guard.start()
-    stack.callback(guard.stop)
+    names = LeaseNames(served.leases, resolver, partial(_asked_of_services, configuration))
+    for thread in (reconciler, guard, names):
+        thread.start()
+        stack.callback(thread.stop)
     found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
     stack.callback(found.stop)
     log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
@@ -235,6 +240,17 @@ def _fast_paths(configuration: Configuration) -> frozenset[str] | None:
         return None
     decisions = dict(configuration.executor.decisions)
     return frozenset(name for name, decision in decisions.items() if decision.fast)
+
+
+def _resolver(options: argparse.Namespace, state_dir: Path) -> DnsBackend:
+    folder = state_dir / "daemons" / "dns"
+    return DnsBackend(folder, is_unit=options.sets_clock, ca_bundle=options.ca_bundle)
+
+
+def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:
+    with configuration.lock:
+        compiled = configuration.compiled
+        return (compiled.of(DNS), compiled.of(DHCP)) if configuration.loaded else ({}, {})
 
 
 def _machine(
@@ -280,6 +296,7 @@ def _states(
     configuration: Configuration,
     held: Tunnels,
     served: DhcpBackend,
+    resolver: DnsBackend,
     stack: ExitStack,
 ) -> States:
     counted = {
@@ -287,6 +304,7 @@ def _states(
         "nat-rule": executor.firewall.connections,
         **learning.sources(frr, configuration),
         "dhcp-reservation": served.learn_reservations,
+        "dns-forward": resolver.learn_forwards,
     }
     learnt = {**executor.learners(), **combined.sources(held, configuration, stack)}
     return States({**counted, **protocols.sources(frr, configuration), **learnt})

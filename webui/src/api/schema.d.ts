@@ -2220,6 +2220,306 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/dns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the name service */
+        get: operations["get_dns"];
+        /** Replace the name service */
+        put: operations["put_dns"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change fields of the name service (merge patch) */
+        patch: operations["patch_dns"];
+        trace?: never;
+    };
+    "/api/v1/dns/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explain a name service: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the router learnt about a name service */
+        get: operations["get_dns_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List DNS records */
+        get: operations["list_dns_records"];
+        put?: never;
+        /** Create a DNS record */
+        post: operations["create_dns_record"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-records/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many DNS records */
+        post: operations["bulk_dns_records"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-records/{record_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a DNS record */
+        get: operations["get_dns_record"];
+        /** Create or replace a DNS record */
+        put: operations["put_dns_record"];
+        post?: never;
+        /** Delete a DNS record */
+        delete: operations["delete_dns_record"];
+        options?: never;
+        head?: never;
+        /** Change fields of a DNS record (merge patch) */
+        patch: operations["patch_dns_record"];
+        trace?: never;
+    };
+    "/api/v1/dns-records/{record_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a DNS record: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dns_record"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-forwards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List DNS forwards */
+        get: operations["list_dns_forwards"];
+        put?: never;
+        /** Create a DNS forward */
+        post: operations["create_dns_forward"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-forwards/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many DNS forwards */
+        post: operations["bulk_dns_forwards"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-forwards/{forward_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a DNS forward */
+        get: operations["get_dns_forward"];
+        /** Create or replace a DNS forward */
+        put: operations["put_dns_forward"];
+        post?: never;
+        /** Delete a DNS forward */
+        delete: operations["delete_dns_forward"];
+        options?: never;
+        head?: never;
+        /** Change fields of a DNS forward (merge patch) */
+        patch: operations["patch_dns_forward"];
+        trace?: never;
+    };
+    "/api/v1/dns-forwards/{forward_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a DNS forward: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dns_forward"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-forwards/{forward_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a DNS forward */
+        get: operations["get_dns_forward_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-block-lists": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List DNS block lists */
+        get: operations["list_dns_block_lists"];
+        put?: never;
+        /** Create a DNS block list */
+        post: operations["create_dns_block_list"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-block-lists/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many DNS block lists */
+        post: operations["bulk_dns_block_lists"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-block-lists/{list_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a DNS block list */
+        get: operations["get_dns_block_list"];
+        /** Create or replace a DNS block list */
+        put: operations["put_dns_block_list"];
+        post?: never;
+        /** Delete a DNS block list */
+        delete: operations["delete_dns_block_list"];
+        options?: never;
+        head?: never;
+        /** Change fields of a DNS block list (merge patch) */
+        patch: operations["patch_dns_block_list"];
+        trace?: never;
+    };
+    "/api/v1/dns-block-lists/{list_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a DNS block list: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dns_block_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ntp": {
         parameters: {
             query?: never;
@@ -3968,7 +4268,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -4115,7 +4415,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -8512,10 +8812,10 @@ export interface components {
              * @default null
              */
             gateway: string | null;
-            /** @description Whom clients ask for names. */
+            /** @description Whom clients ask for names. Empty: this router, where its name service answers them. */
             dns_servers?: string[] | null;
             /**
-             * @description What clients append to names without a dot.
+             * @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server.
              * @default null
              */
             domain: string | null;
@@ -8550,10 +8850,10 @@ export interface components {
              * @default null
              */
             gateway: string | null;
-            /** @description Whom clients ask for names. */
+            /** @description Whom clients ask for names. Empty: this router, where its name service answers them. */
             dns_servers?: string[] | null;
             /**
-             * @description What clients append to names without a dot.
+             * @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server.
              * @default null
              */
             domain: string | null;
@@ -8594,10 +8894,10 @@ export interface components {
              * @default null
              */
             gateway: string | null;
-            /** @description Whom clients ask for names. */
+            /** @description Whom clients ask for names. Empty: this router, where its name service answers them. */
             dns_servers?: string[] | null;
             /**
-             * @description What clients append to names without a dot.
+             * @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server.
              * @default null
              */
             domain: string | null;
@@ -8625,9 +8925,9 @@ export interface components {
             lease_s?: number | null;
             /** @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none. */
             gateway?: string | null;
-            /** @description Whom clients ask for names. */
+            /** @description Whom clients ask for names. Empty: this router, where its name service answers them. */
             dns_servers?: string[] | null;
-            /** @description What clients append to names without a dot. */
+            /** @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server. */
             domain?: string | null;
             /** @description Whom clients ask for the time. */
             ntp_servers?: string[] | null;
@@ -8804,6 +9104,471 @@ export interface components {
             /** @description A note for people. */
             comment?: string | null;
             /** @description It is kept, and reserves nothing. */
+            disabled?: boolean | null;
+        };
+        DnsUpstream: {
+            address: string;
+            tls_name: string | null;
+            port: number | null;
+        };
+        DnsInterface: {
+            interface: string;
+        };
+        Dns: {
+            id: string;
+            enabled: boolean;
+            servers: components["schemas"]["DnsUpstream"][];
+            interfaces: components["schemas"]["DnsInterface"][];
+            serve_to: string[];
+            domain: string;
+            leases_as_names: boolean;
+            rebind_protection: boolean;
+            private_domains: string[];
+            dnssec: boolean;
+            cache_mib: number;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DnsUpstreamInput: {
+            /** @description Its address. */
+            address: string;
+            /**
+             * @description The name in its certificate. With it questions go encrypted (DNS over TLS), and to nobody else.
+             * @default null
+             */
+            tls_name: string | null;
+            /**
+             * @description Empty: 53, or 853 with TLS.
+             * @default null
+             */
+            port: number | null;
+        };
+        DnsInterfaceInput: {
+            /** @description An interface with a static address, which is not a WAN. */
+            interface: string;
+        };
+        DnsInput: {
+            /**
+             * @description When on, the router answers questions for names, and DHCP servers tell clients so.
+             * @default false
+             */
+            enabled: boolean;
+            /** @description Who is asked. Empty: the router finds answers by itself, from the root servers on. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /** @description Where it answers. Empty: on every LAN. Never on a WAN. */
+            interfaces?: components["schemas"]["DnsInterfaceInput"][] | null;
+            /** @description Networks behind other routers whose hosts may ask, beside those of the interfaces. */
+            serve_to?: string[] | null;
+            /**
+             * @description Local records and leases have their names here. Names in it that nobody has are asked of nobody else.
+             * @default home.arpa
+             */
+            domain: string;
+            /**
+             * @description Hosts with a DHCP lease or reservation are found by the name that they give. A local record of the same name wins.
+             * @default true
+             */
+            leases_as_names: boolean;
+            /**
+             * @description Private addresses in answers from outside are left out, so that no web site reaches hosts inside by a name of its own.
+             * @default true
+             */
+            rebind_protection: boolean;
+            /** @description Domains whose names may have private addresses all the same. */
+            private_domains?: string[] | null;
+            /**
+             * @description Check signatures, and refuse what is forged. It needs the right time, and servers that pass signatures on.
+             * @default false
+             */
+            dnssec: boolean;
+            /**
+             * @description Memory for answers, in MiB.
+             * @default 32
+             */
+            cache_mib: number;
+        };
+        DnsPatch: {
+            /** @description When on, the router answers questions for names, and DHCP servers tell clients so. */
+            enabled?: boolean | null;
+            /** @description Who is asked. Empty: the router finds answers by itself, from the root servers on. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /** @description Where it answers. Empty: on every LAN. Never on a WAN. */
+            interfaces?: components["schemas"]["DnsInterfaceInput"][] | null;
+            /** @description Networks behind other routers whose hosts may ask, beside those of the interfaces. */
+            serve_to?: string[] | null;
+            /** @description Local records and leases have their names here. Names in it that nobody has are asked of nobody else. */
+            domain?: string | null;
+            /** @description Hosts with a DHCP lease or reservation are found by the name that they give. A local record of the same name wins. */
+            leases_as_names?: boolean | null;
+            /** @description Private addresses in answers from outside are left out, so that no web site reaches hosts inside by a name of its own. */
+            rebind_protection?: boolean | null;
+            /** @description Domains whose names may have private addresses all the same. */
+            private_domains?: string[] | null;
+            /** @description Check signatures, and refuse what is forged. It needs the right time, and servers that pass signatures on. */
+            dnssec?: boolean | null;
+            /** @description Memory for answers, in MiB. */
+            cache_mib?: number | null;
+        };
+        UpstreamState: {
+            address: string;
+            reachable: boolean | null;
+            rtt_ms: number | null;
+        };
+        DnsStateFields: {
+            /** @description Whether it runs and answers. */
+            answering: boolean | null;
+            /** @description Since it was started. */
+            uptime_s: number | null;
+            /** @description Questions of hosts since its start, or since it read its files again. */
+            queries: number | null;
+            /** @description Of these, answered from memory. */
+            cache_hits: number | null;
+            /** @description Names that come from DHCP leases and reservations now. */
+            lease_names: number | null;
+            /** @description The servers that are asked, one row each. */
+            upstreams: components["schemas"]["UpstreamState"][] | null;
+        };
+        DnsState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["DnsStateFields"];
+        };
+        DnsRecord: {
+            id: string;
+            name: string;
+            value: string;
+            type: string;
+            ttl_s: number;
+            subdomains: boolean;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DnsRecordPage: {
+            items: components["schemas"]["DnsRecord"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        DnsRecordCreateInput: {
+            /** @description The name that is asked for; without a dot it is one of the local domain. Of PTR it is the address. */
+            name: string;
+            /** @description What is answered: an address, a name, a text; of MX `10 mail.example.com`, of SRV `0 5 5060 sip.example.com`. */
+            value: string;
+            /**
+             * @description `A` and `AAAA`: addresses, whose name is found by the address as well. `CNAME`: another name for a host.
+             * @default A
+             * @enum {string}
+             */
+            type: "A" | "AAAA" | "CNAME" | "TXT" | "PTR" | "MX" | "SRV";
+            /**
+             * @description For so long others remember the answer.
+             * @default 300
+             */
+            ttl_s: number;
+            /**
+             * @description Also for every name below it.
+             * @default false
+             */
+            subdomains: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and nobody is told of it.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (n1, n2, ...) when omitted. */
+            id?: string | null;
+        };
+        DnsRecordUpsertInput: {
+            /** @description The name that is asked for; without a dot it is one of the local domain. Of PTR it is the address. */
+            name: string;
+            /** @description What is answered: an address, a name, a text; of MX `10 mail.example.com`, of SRV `0 5 5060 sip.example.com`. */
+            value: string;
+            /**
+             * @description `A` and `AAAA`: addresses, whose name is found by the address as well. `CNAME`: another name for a host.
+             * @default A
+             * @enum {string}
+             */
+            type: "A" | "AAAA" | "CNAME" | "TXT" | "PTR" | "MX" | "SRV";
+            /**
+             * @description For so long others remember the answer.
+             * @default 300
+             */
+            ttl_s: number;
+            /**
+             * @description Also for every name below it.
+             * @default false
+             */
+            subdomains: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and nobody is told of it.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (n1, n2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        DnsRecordBulkInput: {
+            upsert?: components["schemas"]["DnsRecordUpsertInput"][];
+            delete?: string[];
+        };
+        DnsRecordInput: {
+            /** @description The name that is asked for; without a dot it is one of the local domain. Of PTR it is the address. */
+            name: string;
+            /** @description What is answered: an address, a name, a text; of MX `10 mail.example.com`, of SRV `0 5 5060 sip.example.com`. */
+            value: string;
+            /**
+             * @description `A` and `AAAA`: addresses, whose name is found by the address as well. `CNAME`: another name for a host.
+             * @default A
+             * @enum {string}
+             */
+            type: "A" | "AAAA" | "CNAME" | "TXT" | "PTR" | "MX" | "SRV";
+            /**
+             * @description For so long others remember the answer.
+             * @default 300
+             */
+            ttl_s: number;
+            /**
+             * @description Also for every name below it.
+             * @default false
+             */
+            subdomains: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and nobody is told of it.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        DnsRecordPatch: {
+            /** @description The name that is asked for; without a dot it is one of the local domain. Of PTR it is the address. */
+            name?: string | null;
+            /** @description What is answered: an address, a name, a text; of MX `10 mail.example.com`, of SRV `0 5 5060 sip.example.com`. */
+            value?: string | null;
+            /**
+             * @description `A` and `AAAA`: addresses, whose name is found by the address as well. `CNAME`: another name for a host.
+             * @enum {string|null}
+             */
+            type?: "A" | "AAAA" | "CNAME" | "TXT" | "PTR" | "MX" | "SRV" | null;
+            /** @description For so long others remember the answer. */
+            ttl_s?: number | null;
+            /** @description Also for every name below it. */
+            subdomains?: boolean | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and nobody is told of it. */
+            disabled?: boolean | null;
+        };
+        DnsForwardStateFields: {
+            /** @description Its servers, one row each. */
+            upstreams: components["schemas"]["UpstreamState"][] | null;
+        };
+        DnsForwardState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["DnsForwardStateFields"];
+        };
+        DnsForward: {
+            id: string;
+            domain: string;
+            servers: components["schemas"]["DnsUpstream"][];
+            dnssec: boolean;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DnsForwardPage: {
+            states: components["schemas"]["DnsForwardState"][] | null;
+            items: components["schemas"]["DnsForward"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        DnsForwardCreateInput: {
+            /** @description The domain, such as the one of the head office, or 168.192.in-addr.arpa for names of addresses. The longest one that fits a name is used. */
+            domain: string;
+            /** @description Who is asked for its names. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /**
+             * @description Check its signatures where the name service does. Most domains of offices have none.
+             * @default false
+             */
+            dnssec: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and its names are asked of everybody's servers.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        DnsForwardUpsertInput: {
+            /** @description The domain, such as the one of the head office, or 168.192.in-addr.arpa for names of addresses. The longest one that fits a name is used. */
+            domain: string;
+            /** @description Who is asked for its names. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /**
+             * @description Check its signatures where the name service does. Most domains of offices have none.
+             * @default false
+             */
+            dnssec: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and its names are asked of everybody's servers.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        DnsForwardBulkInput: {
+            upsert?: components["schemas"]["DnsForwardUpsertInput"][];
+            delete?: string[];
+        };
+        DnsForwardInput: {
+            /** @description The domain, such as the one of the head office, or 168.192.in-addr.arpa for names of addresses. The longest one that fits a name is used. */
+            domain: string;
+            /** @description Who is asked for its names. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /**
+             * @description Check its signatures where the name service does. Most domains of offices have none.
+             * @default false
+             */
+            dnssec: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and its names are asked of everybody's servers.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        DnsForwardPatch: {
+            /** @description The domain, such as the one of the head office, or 168.192.in-addr.arpa for names of addresses. The longest one that fits a name is used. */
+            domain?: string | null;
+            /** @description Who is asked for its names. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /** @description Check its signatures where the name service does. Most domains of offices have none. */
+            dnssec?: boolean | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and its names are asked of everybody's servers. */
+            disabled?: boolean | null;
+        };
+        DnsBlockList: {
+            id: string;
+            domains: string[];
+            allowed: string[];
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DnsBlockListPage: {
+            items: components["schemas"]["DnsBlockList"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        DnsBlockListCreateInput: {
+            /** @description They and all names below them do not exist. A local record or a split domain of the same name wins. */
+            domains?: string[] | null;
+            /** @description Domains below them that are answered all the same, whichever list blocks them. */
+            allowed?: string[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and blocks nothing.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        DnsBlockListUpsertInput: {
+            /** @description They and all names below them do not exist. A local record or a split domain of the same name wins. */
+            domains?: string[] | null;
+            /** @description Domains below them that are answered all the same, whichever list blocks them. */
+            allowed?: string[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and blocks nothing.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        DnsBlockListBulkInput: {
+            upsert?: components["schemas"]["DnsBlockListUpsertInput"][];
+            delete?: string[];
+        };
+        DnsBlockListInput: {
+            /** @description They and all names below them do not exist. A local record or a split domain of the same name wins. */
+            domains?: string[] | null;
+            /** @description Domains below them that are answered all the same, whichever list blocks them. */
+            allowed?: string[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and blocks nothing.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        DnsBlockListPatch: {
+            /** @description They and all names below them do not exist. A local record or a split domain of the same name wins. */
+            domains?: string[] | null;
+            /** @description Domains below them that are answered all the same, whichever list blocks them. */
+            allowed?: string[] | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and blocks nothing. */
             disabled?: boolean | null;
         };
         NtpServer: {
@@ -8989,13 +9754,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -9006,7 +9771,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -9090,7 +9855,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -10205,6 +10970,67 @@ export interface components {
              */
             base: string | null;
         };
+        DnsChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns";
+            /** @enum {string} */
+            id: "dns";
+            new: components["schemas"]["DnsInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        DnsRecordChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-record";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["DnsRecordInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        DnsForwardChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-forward";
+            id: string;
+            new: components["schemas"]["DnsForwardInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        DnsBlockListChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-block-list";
+            id: string;
+            new: components["schemas"]["DnsBlockListInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         NtpChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -10530,6 +11356,48 @@ export interface components {
             comment: string;
             disabled: boolean;
         };
+        /** @description The fields of a dns as they are configured. */
+        DnsObject: {
+            id: string;
+            enabled: boolean;
+            servers: components["schemas"]["DnsUpstream"][];
+            interfaces: components["schemas"]["DnsInterface"][];
+            serve_to: string[];
+            domain: string;
+            leases_as_names: boolean;
+            rebind_protection: boolean;
+            private_domains: string[];
+            dnssec: boolean;
+            cache_mib: number;
+        };
+        /** @description The fields of a dns record as they are configured. */
+        DnsRecordObject: {
+            id: string;
+            name: string;
+            value: string;
+            type: string;
+            ttl_s: number;
+            subdomains: boolean;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a dns forward as they are configured. */
+        DnsForwardObject: {
+            id: string;
+            domain: string;
+            servers: components["schemas"]["DnsUpstream"][];
+            dnssec: boolean;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a dns block list as they are configured. */
+        DnsBlockListObject: {
+            id: string;
+            domains: string[];
+            allowed: string[];
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a ntp as they are configured. */
         NtpObject: {
             id: string;
@@ -10851,6 +11719,62 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["DhcpReservationObject"] | null;
             new: components["schemas"]["DhcpReservationObject"] | null;
+        };
+        DnsChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsObject"] | null;
+            new: components["schemas"]["DnsObject"] | null;
+        };
+        DnsRecordChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-record";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsRecordObject"] | null;
+            new: components["schemas"]["DnsRecordObject"] | null;
+        };
+        DnsForwardChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-forward";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsForwardObject"] | null;
+            new: components["schemas"]["DnsForwardObject"] | null;
+        };
+        DnsBlockListChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-block-list";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsBlockListObject"] | null;
+            new: components["schemas"]["DnsBlockListObject"] | null;
         };
         NtpChange: {
             /**
@@ -11292,6 +12216,82 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["DhcpReservationObject"] | null;
             new: components["schemas"]["DhcpReservationObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DnsStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsObject"] | null;
+            new: components["schemas"]["DnsObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DnsRecordStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-record";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsRecordObject"] | null;
+            new: components["schemas"]["DnsRecordObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DnsForwardStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-forward";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsForwardObject"] | null;
+            new: components["schemas"]["DnsForwardObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DnsBlockListStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-block-list";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsBlockListObject"] | null;
+            new: components["schemas"]["DnsBlockListObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -19748,6 +20748,1014 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    get_dns: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dns"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dns: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dns"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dns"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dns: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DnsPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dns"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_dns_records: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecordPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_dns_record: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsRecordCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_dns_records: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsRecordBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_record: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dns_record: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsRecordInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_dns_record: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dns_record: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DnsRecordPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dns_record: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_dns_forwards: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForwardPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_dns_forward: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsForwardCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_dns_forwards: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsForwardBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_forward: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dns_forward: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsForwardInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_dns_forward: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dns_forward: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DnsForwardPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dns_forward: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_forward_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForwardState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_dns_block_lists: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockListPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_dns_block_list: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsBlockListCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_dns_block_lists: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsBlockListBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_block_list: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dns_block_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsBlockListInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_dns_block_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dns_block_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DnsBlockListPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dns_block_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_ntp: {
         parameters: {
             query?: {
@@ -20304,7 +22312,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
                 id: string;
             };
             header?: never;

@@ -170,10 +170,14 @@ def pair_answer(called: str, *, names: bool = False) -> SchemaType:
 
 
 @cache
+def _inputs_of(of: type, called: str) -> SchemaType:
+    members = {member.name: _input(member) for member in members_of(of)}
+    return _class(f"{called}Input", base.Input, members, of.__doc__)
+
+
 def group_input(group: Group) -> SchemaType:
-    """The schema of a group as a client sends it."""
-    members = {member.name: _input(member) for member in group.members}
-    return _class(f"{group.called}Input", base.Input, members, group.of.__doc__)
+    """The schema of a group as a client sends it; one for all groups of a class."""
+    return _inputs_of(group.of, group.called)
 
 
 @cache
