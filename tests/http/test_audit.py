@@ -17,6 +17,7 @@ from weir.http.app import register
 SILENT = {
     "backup.check_backup": "looks at a file",
     "candidate.validate_candidate": "looks at the candidate",
+    "diagnosis.apply_remedy": "config.remedy; needs a finding (tests/http/test_diagnosis.py)",
     "import.import_file": "reads a file into a report of one's own; what becomes of it is told",
     "import.discard_report": "forgets that report",
     "setup.finish_setup": "before there is anybody (tests/http/test_setup.py)",

@@ -36,7 +36,7 @@ from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
 from weir.adapters.wireguard import Tunnels
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, early, learning, logs, protocols, tunnels
+from weir.agent import capabilities, early, learning, logs, protocols, sampler, tunnels
 from weir.agent import links as combined
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
@@ -56,6 +56,7 @@ from weir.agent.notify import notify
 from weir.agent.packet_sizes import Merging
 from weir.agent.reconciler import CHECK_S, Reconciler
 from weir.agent.routing import Routing
+from weir.agent.sampler import Sampler
 from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
@@ -117,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
     add("--check-interval-s", type=float, default=CHECK_S, help="how often all of the store is looked at")
     add("--guard-interval-s", type=float, default=PERIOD_S, help="how often hooks and pins are looked at")
+    add("--look-interval-s", type=float, default=sampler.PERIOD_S, help="how often it looks what ails it")
     add("--probe-after-s", type=float, default=0.0, help="when the kernel's features are tried")
     add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
     add("--rauc-config", type=Path, default=rauc.DEFAULT_CONFIG, help="where an image describes its slots")
@@ -194,8 +196,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     states = _states(executor, frr, configuration, held, served, resolver, stack)
-    others = (*_beside(configuration, datapath, links, served, stack), states, *_machine(options, data))
-    server = _server(options, (handlers, secrets, *others), handlers.closed)
+    beside = (*_beside(configuration, datapath, links, served, stack), *_machine(options, data, stack))
+    server = _server(options, (handlers, secrets, states, *beside), handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
@@ -254,13 +256,16 @@ def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, d
 
 
 def _machine(
-    options: argparse.Namespace, data: Callable[[], dict[str, Any] | None]
-) -> tuple[Updates, Appliance]:
+    options: argparse.Namespace, data: Callable[[], dict[str, Any] | None], stack: ExitStack
+) -> tuple[Updates, Appliance, Sampler]:
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
-    return updates, Appliance(machine, TimeZone(), updates.busy)
+    looking = Sampler(period_s=options.look_interval_s)
+    looking.start()
+    stack.callback(looking.stop)
+    return updates, Appliance(machine, TimeZone(), updates.busy), looking
 
 
 def _executor(
@@ -396,7 +401,9 @@ def _early_start(path: Path | None, configuration: Configuration) -> Callable[[]
 
 def _server(
     options: argparse.Namespace,
-    parts: Sequence[Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States | Tools],
+    parts: Sequence[
+        Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States | Tools | Sampler
+    ],
     on_close: Callable[[Peer], None],
 ) -> AgentServer:
     """Root may connect, and the user of the API where one is named."""

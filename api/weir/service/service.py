@@ -16,6 +16,7 @@ from weir.service.commit import Committer
 from weir.service.configuration import ConfigService
 from weir.service.daily import DailyCheck
 from weir.service.decisions import DecisionService
+from weir.service.diagnosis import DiagnosisService
 from weir.service.hosts import HostService
 from weir.service.known import write_running
 from weir.service.leases import LeaseService
@@ -64,6 +65,7 @@ class Service:
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)
+        self.diagnosis = DiagnosisService(agent, committer)
         self.hosts = HostService(agent)
         self.tools = ToolService(agent, self.audit)
         self.decisions = DecisionService(self.config)

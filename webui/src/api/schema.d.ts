@@ -3114,7 +3114,8 @@ export interface paths {
         /**
          * Server-sent events, once a second
          * @description `event: queues`, `interfaces`, `system`, `config` (a commit, a confirmation, a rollback), `states` (what
-         *     is learnt about the objects named in `states`: all at first, then every two seconds what changed) and
+         *     is learnt about the objects named in `states`: all at first, then every two seconds what changed),
+         *     `findings` (what ails the router, whenever that changes; only for those who name the topic) and
          *     `stale` (no sample could be taken); the data is the member of that name in the schema. The number of
          *     streams is bounded (503 beyond it); close those of hidden tabs.
          */
@@ -3161,6 +3162,49 @@ export interface paths {
         get: operations["decide_firewall"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/diagnosis/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What ails the router now
+         * @description The router looks at itself every five seconds. What three of the last six looks show is a finding, until
+         *     six looks in a row do not. What could not be looked at is listed with the reason. Streams have them as
+         *     the topic `findings`.
+         */
+        get: operations["list_findings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/diagnosis/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply a remedy on trial
+         * @description It is a revision of its own, which goes back by itself unless it is confirmed in time. The finding is
+         *     looked for again; the outcome is among the `trials` of `GET /diagnosis/findings` half a minute later.
+         */
+        post: operations["apply_remedy"];
         delete?: never;
         options?: never;
         head?: never;
@@ -10079,6 +10123,74 @@ export interface components {
         LeaseChanges: {
             items: components["schemas"]["LeaseChange"][];
         };
+        DiagnosisNumber: {
+            name: string;
+            value: number;
+            /** @description Null: the number is told and not compared. */
+            threshold: number | null;
+            unit: string;
+            shown: string;
+            threshold_shown: string | null;
+        };
+        Remedy: {
+            id: string;
+            text: string;
+            cost: string | null;
+            setting: string | null;
+            value: string | null;
+            /** @enum {string} */
+            needs: "nothing" | "restart";
+        };
+        DiagnosisFinding: {
+            code: string;
+            /** @enum {string} */
+            severity: "error" | "warning" | "notice";
+            subject: string;
+            title: string;
+            sentence: string;
+            since: string;
+            /** @description When it was seen last. */
+            seen: string;
+            /** @description Why it could not be looked at lately, so that it stands. */
+            doubt: string | null;
+            /** @description The document behind it (docs/diagnosis.md). */
+            evidence: string;
+            numbers: components["schemas"]["DiagnosisNumber"][];
+            remedies: components["schemas"]["Remedy"][];
+        };
+        Look: {
+            id: string;
+            what: string;
+        };
+        Unseen: {
+            id: string;
+            what: string;
+            reason: string;
+        };
+        Trial: {
+            code: string;
+            subject: string;
+            remedy: string;
+            revision: number;
+            at: string;
+            /** @enum {string} */
+            outcome: "measuring" | "helped" | "no-change" | "unknown";
+            sentence: string;
+        };
+        Findings: {
+            /** @description Of the last look; null before the first. */
+            at: string | null;
+            period_s: number;
+            /** @description Processor time of one look, on average. */
+            cpu_ms_per_sample: number | null;
+            /** @description The oldest first. */
+            findings: components["schemas"]["DiagnosisFinding"][];
+            looked_at: components["schemas"]["Look"][];
+            /** @description Nothing is known of these, and why. */
+            not_looked_at: components["schemas"]["Unseen"][];
+            /** @description The last remedies applied, since the agent's start. */
+            trials: components["schemas"]["Trial"][];
+        };
         StaleMarker: {
             at: number;
             since: number;
@@ -10104,6 +10216,7 @@ export interface components {
             system: components["schemas"]["SystemStats"];
             config: components["schemas"]["PendingAnswer"];
             leases: components["schemas"]["LeaseChanges"];
+            findings: components["schemas"]["Findings"];
             stale: components["schemas"]["StaleMarker"];
             states: components["schemas"]["StatesEvent"];
         };
@@ -10168,6 +10281,22 @@ export interface components {
             translations: components["schemas"]["Decider"][];
             /** @description What only the kernel knows, and what is assumed of it. */
             unsure: string[];
+        };
+        ApplyInput: {
+            code: string;
+            subject: string;
+            remedy: string;
+            /**
+             * @description The change goes back by itself unless confirmed within so many seconds.
+             * @default 300
+             */
+            confirm_within_s: number;
+        };
+        Applied: {
+            committed: components["schemas"]["CommitAnswer"];
+            trial: components["schemas"]["Trial"] | null;
+            /** @description Why it is not measured again. */
+            untried: string | null;
         };
         GivenLease: {
             address: string;
@@ -22728,7 +22857,7 @@ export interface operations {
     stream_stats: {
         parameters: {
             query?: {
-                /** @description Some of queues, interfaces, system, config, states (default: these), leases. */
+                /** @description Some of queues, interfaces, system, config, states (default: these), leases, findings. */
                 topics?: string;
                 /** @description Queues to report on. */
                 ids?: string;
@@ -22815,6 +22944,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Decision"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_findings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Findings"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    apply_remedy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApplyInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Applied"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
