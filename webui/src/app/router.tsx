@@ -69,6 +69,12 @@ const hosts = createRoute({
   validateSearch: search.hosts,
   component: lazyRouteComponent(() => import("@/pages/hosts/HostsPage")),
 });
+const tools = createRoute({
+  getParentRoute: () => frame,
+  path: "/tools",
+  validateSearch: search.tools,
+  component: lazyRouteComponent(() => import("@/pages/tools/ToolsPage")),
+});
 const leases = createRoute({
   getParentRoute: () => frame,
   path: "/leases",
@@ -154,6 +160,7 @@ const routeTree = root.addChildren([
     importRoute,
     interfaces,
     hosts,
+    tools,
     leases,
     routes,
     firewall,

@@ -67,6 +67,11 @@ export const leases = (raw: Raw): { q?: string; make?: string } => ({
   q: text(raw["q"]),
   make: text(raw["make"]),
 });
+/** `target`: whom a tool is to look at. */
+export const tools = (raw: Raw): { tool?: string; target?: string } => ({
+  tool: text(raw["tool"]),
+  target: text(raw["target"]),
+});
 export const hosts = (raw: Raw): { q?: string } => ({ q: text(raw["q"]) });
 
 /** A part of the graphs' time, as `1700000000-1700000060`. */

@@ -306,6 +306,7 @@ export function networkHandlers(state: MockState): HttpHandler[] {
         asVrf(port("blue", "none", "10.66.0.1/32")),
       ]),
     ),
+    http.get(`${API}/tools`, () => HttpResponse.json({ items: [] })),
     http.get(`${API}/hosts`, ({ request }) => hostsAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/search`, ({ request }) => searchAnswer(route, new URL(request.url).searchParams)),
     http.get(`${API}/leases`, ({ request }) => leasesAnswer(state, new URL(request.url).searchParams)),
