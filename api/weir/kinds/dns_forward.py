@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import Comment, Flag, HostName, Rows
+from weir.fields import OBJECT_IDS, Comment, Flag, HostName, Rows
 from weir.kinds.declaration import Declaration
 from weir.kinds.dns_upstream import MAX_UPSTREAMS, DnsUpstream, UpstreamState, upstreams_make_sense
 from weir.model.address import is_dns_name
@@ -69,6 +69,7 @@ KIND = Declaration(
     plural="DNS forwards",
     short="dns-forward",
     about="Domains whose names are asked of servers of their own (`forward-to` of RouterOS).",
+    ids=replace(OBJECT_IDS, assigned="s"),
     argument="forward_id",
     columns=("domain", "servers", "comment"),
     named_by="domain",
