@@ -9472,7 +9472,8 @@ export interface components {
              * @default false
              */
             disabled: boolean;
-            id: string;
+            /** @description Assigned (s1, s2, ...) when omitted. */
+            id?: string | null;
         };
         DnsForwardUpsertInput: {
             /** @description The domain, such as the one of the head office, or 168.192.in-addr.arpa for names of addresses. The longest one that fits a name is used. */
@@ -9494,7 +9495,8 @@ export interface components {
              * @default false
              */
             disabled: boolean;
-            id: string;
+            /** @description Assigned (s1, s2, ...) when omitted. */
+            id?: string | null;
             /** @description Refuse unless the object still has it. */
             etag?: string;
         };
@@ -11138,7 +11140,11 @@ export interface components {
              * @enum {string}
              */
             kind: "dns-forward";
-            id: string;
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
             new: components["schemas"]["DnsForwardInput"] | null;
             /**
              * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
