@@ -236,6 +236,13 @@ STEPS: dict[str, Step] = {
         {"id": "f2", "chain": "forward", "action": "accept"},
     ),
     "firewall-rules.move_firewall_rule": ("config.commit", post("/firewall-rules/f2/move", {"before": None})),
+    **collection("zones", "zone", {"id": "z1", "reaches": ["dns"]}, {"id": "z2"}),
+    **collection(
+        "zone-policies",
+        "policy",
+        {"id": "zp1", "from_zone": "z2", "to_zone": "wan"},
+        {"id": "zp2", "from_zone": "lan", "to_zone": "z2", "action": "drop"},
+    ),
     **collection("nat-rules", "nat_rule", {"id": "n1", "type": "masquerade"}, {"id": "n2", "type": "none"}),
     "nat-rules.move_nat_rule": ("config.commit", post("/nat-rules/n2/move", {"before": None})),
     **collection("prefix-lists", "prefix_list", {"id": "p1"}, {"id": "p2"}),

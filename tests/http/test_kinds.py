@@ -28,6 +28,8 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "set-entry": ("/set-entries/e9", {"set": "s9", "value": "192.0.2.0/24"}),
     "service": ("/services/v9", {"ports": ["443"]}),
     "firewall-rule": ("/firewall-rules/f9", {"chain": "forward", "action": "drop"}),
+    "zone": ("/zones/z9", {"reaches": ["dns"]}),
+    "zone-policy": ("/zone-policies/zp9", {"from_zone": "lan", "to_zone": "wan"}),
     "nat-rule": ("/nat-rules/n9", {"type": "none"}),
     "prefix-list": ("/prefix-lists/p9", {}),
     "prefix-list-entry": ("/prefix-list-entries/p10", {"prefix_list": "p9", "prefix": "192.0.2.0/24"}),

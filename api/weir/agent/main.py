@@ -307,6 +307,8 @@ def _states(
     counted = {
         "firewall-rule": executor.firewall.counted,
         "nat-rule": executor.firewall.connections,
+        "zone": executor.firewall.zones,
+        "zone-policy": executor.firewall.policies,
         **learning.sources(frr, configuration),
         "dhcp-reservation": served.learn_reservations,
         "dns-forward": resolver.learn_forwards,

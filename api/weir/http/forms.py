@@ -271,6 +271,8 @@ def shape(field: Field) -> Json:
             offered: Json = {} if field.offered is None else {"offered": when_json(field.offered)}
             if field.unconfigured:
                 offered["unconfigured"] = True
+            if field.also:
+                offered["also"] = list(field.also)
             return {"type": "ref", "kind": field.kind, "role": field.role, **offered}
         case Hours():
             return {"type": "group", "fields": _HOURS}

@@ -34,6 +34,7 @@ from weir.kinds import (
     static_route,
     tuning,
     wireguard_peer,
+    zone,
 )
 from weir.kinds.declaration import Declaration
 
@@ -55,6 +56,8 @@ DECLARED: dict[str, Declaration] = {
         ospf.KIND,
         ospf_interface.KIND,
         firewall.KIND,
+        zone.ZONE,
+        zone.POLICY,
         firewall_rule.KIND,
         nat.KIND,
         service.KIND,

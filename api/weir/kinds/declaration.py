@@ -11,7 +11,7 @@ means the same as leaving it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any, Literal, get_args
@@ -38,7 +38,8 @@ class Declaration:
     them, `page` where the browser does, and `argument` what an object's id is called there. `one_of` says
     what an object of the kind is made as. `named_by` is the field that people know an object by. `area` is
     where the navigation has the kind, and `purpose` says above an empty list what its objects are for.
-    `state` are the fields that the router learns about an object, and nobody writes.
+    `state` are the fields that the router learns about an object, and nobody writes. `earlier` makes of what
+    an earlier release stored what this one would have; fields of `always` are stored with their default, too.
     """
 
     def __init__(
@@ -61,6 +62,8 @@ class Declaration:
         state: Mapping[str, Field] | None = None,
         argument: str = "",
         one_of: OneOf | None = None,
+        earlier: Callable[[Reader], None] | None = None,
+        always: tuple[str, ...] = (),
     ) -> None:
         self.of = of
         self.kind = of.kind
@@ -80,6 +83,8 @@ class Declaration:
         self.path = self.kind if is_single else plural.lower().replace(" ", "-")
         self.argument = argument or f"{short}_id"
         self.one_of = one_of
+        self._earlier = earlier
+        self._always = frozenset(always)
         self._take_members(of)
 
     def _take_members(self, of: type[ConfigObject]) -> None:
@@ -117,11 +122,14 @@ class Declaration:
         }
         """As JSON."""
         self._stored = tuple(
-            (item.name, _NONE if item.required else item.default, item.field) for item in self.members
+            (item.name, _NONE if item.required or item.name in self._always else item.default, item.field)
+            for item in self.members
         )
 
     def read(self, reader: Reader) -> ConfigObject:
         """The object that a JSON object describes; what is wrong with it is noted at the reader."""
+        if self._earlier is not None and reader.is_stored:
+            self._earlier(reader)
         if self._learnt:
             for name in self._learnt & reader.data.keys():
                 reader.error(

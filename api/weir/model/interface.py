@@ -34,6 +34,7 @@ from weir.model.limits import (
 )
 from weir.model.links import Bond, Bridge
 from weir.model.objects import ConfigObject, Kind
+from weir.model.zones import BUILT_IN, NO_ZONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +96,16 @@ class Interface(ConfigObject):
     kind: ClassVar[Kind] = "interface"
     id: str
     role: Annotated[
-        Literal["lan", "wan", "none"],
-        Choice(
-            "lan",
-            "wan",
-            "none",
+        str,
+        Ref(
+            "zone",
+            also=(*BUILT_IN, NO_ZONE),
             when=_PASSES,
-            help="`wan` is outside: firewall and masquerading apply there. Every enabled interface is "
-            "shaped, whatever its role.",
+            label="Zone",
+            help="Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` "
+            "reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone "
+            "policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces "
+            "without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.",
         ),
     ] = "none"
     addresses: Annotated[

@@ -1555,6 +1555,196 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/zones": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List zones */
+        get: operations["list_zones"];
+        put?: never;
+        /** Create a zone */
+        post: operations["create_zone"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zones/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many zones */
+        post: operations["bulk_zones"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zones/{zone_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a zone */
+        get: operations["get_zone"];
+        /** Create or replace a zone */
+        put: operations["put_zone"];
+        post?: never;
+        /** Delete a zone */
+        delete: operations["delete_zone"];
+        options?: never;
+        head?: never;
+        /** Change fields of a zone (merge patch) */
+        patch: operations["patch_zone"];
+        trace?: never;
+    };
+    "/api/v1/zones/{zone_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a zone: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_zone"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zones/{zone_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a zone */
+        get: operations["get_zone_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zone-policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List zone policies */
+        get: operations["list_zone_policies"];
+        put?: never;
+        /** Create a zone policy */
+        post: operations["create_zone_policy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zone-policies/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many zone policies */
+        post: operations["bulk_zone_policies"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zone-policies/{policy_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a zone policy */
+        get: operations["get_zone_policy"];
+        /** Create or replace a zone policy */
+        put: operations["put_zone_policy"];
+        post?: never;
+        /** Delete a zone policy */
+        delete: operations["delete_zone_policy"];
+        options?: never;
+        head?: never;
+        /** Change fields of a zone policy (merge patch) */
+        patch: operations["patch_zone_policy"];
+        trace?: never;
+    };
+    "/api/v1/zone-policies/{policy_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a zone policy: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_zone_policy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zone-policies/{policy_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a zone policy */
+        get: operations["get_zone_policy_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/firewall-rules": {
         parameters: {
             query?: never;
@@ -4312,7 +4502,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -4459,7 +4649,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -5279,11 +5469,8 @@ export interface components {
              * @enum {string|null}
              */
             type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "bridge" | "bond" | "loopback" | null;
-            /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
-             * @enum {string|null}
-             */
-            role?: "lan" | "wan" | "none" | null;
+            /** @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone. */
+            role?: string | null;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -7664,6 +7851,195 @@ export interface components {
             /** @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped. 0: any number, and one customer can fill the table. */
             connections_per_source?: number | null;
         };
+        ZoneStateFields: {
+            /** @description That its rules decided since they were made or the router started. */
+            packets: number | null;
+            /** @description Of these packets. */
+            bytes: number | null;
+        };
+        ZoneState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["ZoneStateFields"];
+        };
+        Zone: {
+            id: string;
+            reaches: string[];
+            comment: string;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        ZonePage: {
+            states: components["schemas"]["ZoneState"][] | null;
+            items: components["schemas"]["Zone"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        ZoneCreateInput: {
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+        };
+        ZoneUpsertInput: {
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        ZoneBulkInput: {
+            upsert?: components["schemas"]["ZoneUpsertInput"][];
+            delete?: string[];
+        };
+        ZoneInput: {
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+        };
+        ZonePatch: {
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
+            /** @description A note for people. */
+            comment?: string | null;
+        };
+        ZonePolicyStateFields: {
+            /** @description That its rules decided since they were made or the router started. */
+            packets: number | null;
+            /** @description Of these packets. */
+            bytes: number | null;
+        };
+        ZonePolicyState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["ZonePolicyStateFields"];
+        };
+        ZonePolicy: {
+            id: string;
+            from_zone: string;
+            to_zone: string;
+            action: string;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        ZonePolicyPage: {
+            states: components["schemas"]["ZonePolicyState"][] | null;
+            items: components["schemas"]["ZonePolicy"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        ZonePolicyCreateInput: {
+            /** @description Where connections come from. */
+            from_zone: string;
+            /** @description Where they lead; the same zone: between its interfaces. */
+            to_zone: string;
+            /**
+             * @description What becomes of new connections. Answers always pass.
+             * @default accept
+             * @enum {string}
+             */
+            action: "accept" | "drop";
+            /**
+             * @description For people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description As if there were no such policy.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        ZonePolicyUpsertInput: {
+            /** @description Where connections come from. */
+            from_zone: string;
+            /** @description Where they lead; the same zone: between its interfaces. */
+            to_zone: string;
+            /**
+             * @description What becomes of new connections. Answers always pass.
+             * @default accept
+             * @enum {string}
+             */
+            action: "accept" | "drop";
+            /**
+             * @description For people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description As if there were no such policy.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        ZonePolicyBulkInput: {
+            upsert?: components["schemas"]["ZonePolicyUpsertInput"][];
+            delete?: string[];
+        };
+        ZonePolicyInput: {
+            /** @description Where connections come from. */
+            from_zone: string;
+            /** @description Where they lead; the same zone: between its interfaces. */
+            to_zone: string;
+            /**
+             * @description What becomes of new connections. Answers always pass.
+             * @default accept
+             * @enum {string}
+             */
+            action: "accept" | "drop";
+            /**
+             * @description For people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description As if there were no such policy.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        ZonePolicyPatch: {
+            /** @description Where connections come from. */
+            from_zone?: string | null;
+            /** @description Where they lead; the same zone: between its interfaces. */
+            to_zone?: string | null;
+            /**
+             * @description What becomes of new connections. Answers always pass.
+             * @enum {string|null}
+             */
+            action?: "accept" | "drop" | null;
+            /** @description For people. */
+            comment?: string | null;
+            /** @description As if there were no such policy. */
+            disabled?: boolean | null;
+        };
         FirewallRuleStateFields: {
             /** @description That matched since the rule was made or the router started. */
             packets: number | null;
@@ -9800,13 +10176,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -9817,7 +10193,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -9901,7 +10277,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -10987,6 +11363,34 @@ export interface components {
              */
             base: string | null;
         };
+        ZoneChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone";
+            id: string;
+            new: components["schemas"]["ZoneInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        ZonePolicyChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone-policy";
+            id: string;
+            new: components["schemas"]["ZonePolicyInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         FirewallRuleChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -11389,6 +11793,21 @@ export interface components {
             allowed_wan_tcp_ports: number[];
             connections_per_source: number;
         };
+        /** @description The fields of a zone as they are configured. */
+        ZoneObject: {
+            id: string;
+            reaches: string[];
+            comment: string;
+        };
+        /** @description The fields of a zone policy as they are configured. */
+        ZonePolicyObject: {
+            id: string;
+            from_zone: string;
+            to_zone: string;
+            action: string;
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a firewall rule as they are configured. */
         FirewallRuleObject: {
             id: string;
@@ -11756,6 +12175,34 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["FirewallObject"] | null;
             new: components["schemas"]["FirewallObject"] | null;
+        };
+        ZoneChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ZoneObject"] | null;
+            new: components["schemas"]["ZoneObject"] | null;
+        };
+        ZonePolicyChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone-policy";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ZonePolicyObject"] | null;
+            new: components["schemas"]["ZonePolicyObject"] | null;
         };
         FirewallRuleChange: {
             /**
@@ -12218,6 +12665,44 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["FirewallObject"] | null;
             new: components["schemas"]["FirewallObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        ZoneStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ZoneObject"] | null;
+            new: components["schemas"]["ZoneObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        ZonePolicyStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone-policy";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ZonePolicyObject"] | null;
+            new: components["schemas"]["ZonePolicyObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -12710,11 +13195,10 @@ export interface components {
              */
             type: "ethernet";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -12792,11 +13276,10 @@ export interface components {
              */
             type: "vlan";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -12875,11 +13358,10 @@ export interface components {
              */
             type: "vrf";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -12958,11 +13440,10 @@ export interface components {
              */
             type: "wireguard";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13041,11 +13522,10 @@ export interface components {
              */
             type: "bridge";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13124,11 +13604,10 @@ export interface components {
              */
             type: "bond";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13207,11 +13686,10 @@ export interface components {
              */
             type: "loopback";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13290,11 +13768,10 @@ export interface components {
              */
             type: "ethernet";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13375,11 +13852,10 @@ export interface components {
              */
             type: "vlan";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13461,11 +13937,10 @@ export interface components {
              */
             type: "vrf";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13547,11 +14022,10 @@ export interface components {
              */
             type: "wireguard";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13633,11 +14107,10 @@ export interface components {
              */
             type: "bridge";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13719,11 +14192,10 @@ export interface components {
              */
             type: "bond";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -13805,11 +14277,10 @@ export interface components {
              */
             type: "loopback";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -18739,6 +19210,610 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_zones: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_zone: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZoneCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_zones: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZoneBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_zone: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_zone: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZoneInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_zone: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_zone: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["ZonePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_zone: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_zone_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZoneState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_zone_policies: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicyPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_zone_policy: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZonePolicyCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_zone_policies: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZonePolicyBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_zone_policy: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_zone_policy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZonePolicyInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_zone_policy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_zone_policy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["ZonePolicyPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_zone_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_zone_policy_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicyState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_firewall_rules: {
         parameters: {
             query?: {
@@ -22447,7 +23522,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
                 id: string;
             };
             header?: never;

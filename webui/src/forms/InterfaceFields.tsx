@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Checkbox, NativeSelect, Textarea, TextInput } from "@mantine/core";
 import type { Interface } from "@/api/types";
+import { offersOf } from "@/kinds/form/useOffered";
 import type { InterfaceValues } from "./interfaceValues";
 import type { Messages } from "./queueValues";
 import { VrfSelect } from "./VrfSelect";
 
-const ROLES = [
-  { value: "none", label: "none: not part of shaping" },
-  { value: "lan", label: "LAN: faces the customers" },
+const BUILT_IN_ZONES = [
+  { value: "none", label: "none: nothing passes, nothing is reached" },
+  { value: "lan", label: "LAN: reaches the router, other LANs and the internet" },
   { value: "wan", label: "WAN: faces the internet" },
+  { value: "open", label: "open: as interfaces without a role in earlier releases" },
 ];
+const useZones = offersOf("zone");
 const SHAPERS = [
   { value: "auto", label: "automatic: the best this kernel can do" },
   { value: "edt", label: "EDT: paced by fq" },
@@ -114,15 +117,16 @@ function VrfFields({ values, set, messages }: FieldsProps) {
 }
 
 function PortFields({ values, set, messages, parents, vrfs }: FieldsProps) {
+  const zones = useZones(undefined, "", false);
   return (
     <>
       {values.isVlan ? <VlanFields values={values} set={set} messages={messages} parents={parents} /> : null}
       <NativeSelect
-        label="Role"
-        data={ROLES}
+        label="Zone"
+        data={[...BUILT_IN_ZONES, ...zones]}
         value={values.role}
         error={messages["role"]}
-        onChange={(event) => set({ role: event.currentTarget.value as InterfaceValues["role"] })}
+        onChange={(event) => set({ role: event.currentTarget.value })}
       />
       <NativeSelect
         label="IPv4 address"

@@ -62,7 +62,7 @@ export const NEW_VRF: InterfaceValues = {
 
 export const valuesOf = (item: Interface): InterfaceValues => ({
   name: item.id,
-  role: item.role as InterfaceValues["role"],
+  role: item.role,
   addresses: item.addresses.join("\n"),
   addressing: item.addressing as InterfaceValues["addressing"],
   mtu: item.mtu === null ? "" : String(item.mtu),

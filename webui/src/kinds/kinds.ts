@@ -19,7 +19,7 @@ export type Shape =
   | { type: "choice"; choices: readonly string[] }
   | { type: "text"; most: number; lines: boolean }
   | { type: "host" | "prefix" | "address" }
-  | { type: "ref"; kind: string; role: string; offered?: When; unconfigured?: boolean }
+  | { type: "ref"; kind: string; role: string; offered?: When; unconfigured?: boolean; also?: string[] }
   | { type: "many"; item: Shape; most: number }
   | { type: "table"; item: Shape; most: number }
   | { type: "group"; fields: readonly Field[] }

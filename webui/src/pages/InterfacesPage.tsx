@@ -169,7 +169,7 @@ export default function InterfacesPage() {
     { id: "link", title: "Kind", render: (item) => <Link item={item} /> },
     {
       id: "role",
-      title: "Role",
+      title: "Zone",
       render: (item) => (
         <span className="nowrap">
           {item.role === "none" ? <span className="dim">none</span> : item.role.toUpperCase()}

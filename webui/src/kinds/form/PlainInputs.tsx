@@ -141,7 +141,8 @@ export function RefField(props: Of<"ref">) {
   const { shape, value, onChange } = props;
   const [words, setWords] = useState("");
   const useOffers = offersOf(shape.kind);
-  const offers = useOffers(shape.offered, words, shape.unconfigured === true);
+  const found = useOffers(shape.offered, words, shape.unconfigured === true);
+  const offers = [...(shape.also ?? []).map((name) => ({ value: name, label: name })), ...found];
   const id = textOf(value);
   const isKnown = id === "" || offers.some((offer) => offer.value === id);
   return (

@@ -40,7 +40,7 @@ const MONO = new Set<Field["type"]>(["host", "prefix", "address"]);
 function Value({ field, value }: { field: Field; value: unknown }) {
   const text = valueWords(field, value);
   if (text === "") return <span className="dim">–</span>;
-  if (field.type === "ref")
+  if (field.type === "ref" && !field.also?.includes(text))
     return (
       <ObjectLink kind={field.kind} id={text}>
         {text}
