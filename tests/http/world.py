@@ -42,7 +42,12 @@ class Agent(FakeAgent):
                 "id": "softirq-budget", "scope": "sysctl", "key": "net.core.netdev_budget_usecs",
                 "value": "2000", "override": None, "reason": "a poll round ends", "evidence": "E3",
                 "measured": "figure",
-                "places": [{"place": "", "wanted": "2000", "held": "2000", "state": "applied", "why": None}],
+                "places": [
+                    {
+                        "place": "", "override": None, "wanted": "2000", "held": "2000",
+                        "state": "applied", "why": None,
+                    }
+                ],
             }
         ]  # fmt: skip
         self.findings = findings_json(Findings(), None) | {"period_s": 5.0, "cpu_ms_per_sample": None}

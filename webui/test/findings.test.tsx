@@ -40,7 +40,6 @@ const SICK: Findings = {
           cost: "Forwarding.",
           setting: "threaded-napi",
           value: "1",
-          needs: "nothing",
         },
         {
           id: "spread",
@@ -48,7 +47,6 @@ const SICK: Findings = {
           cost: null,
           setting: null,
           value: null,
-          needs: "nothing",
         },
       ],
     },

@@ -88,9 +88,8 @@ def _number(number: Json) -> str:
 
 def _remedy(remedy: Json) -> str:
     cost = f" Cost: {remedy['cost']}" if remedy["cost"] else ""
-    restart = " With the next start." if remedy["needs"] == "restart" else ""
     setting = f" [{remedy['setting']}={remedy['value']}]" if remedy["setting"] else ""
-    return f"{output.clean(remedy['text'])}{setting}{restart}{cost}"
+    return f"{output.clean(remedy['text'])}{setting}{cost}"
 
 
 def show_health(answer: Json) -> None:

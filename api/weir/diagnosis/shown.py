@@ -83,5 +83,4 @@ def _remedy_json(remedy: Remedy) -> Json:
         "cost": remedy.cost or None,
         "setting": remedy.setting or None,
         "value": remedy.value or None,
-        "needs": remedy.needs,
     }

@@ -11,7 +11,6 @@ from typing import Literal
 from weir.diagnosis.symptom import Number, Symptom
 
 Severity = Literal["error", "warning", "notice"]
-Needs = Literal["nothing", "restart"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,6 @@ class Remedy:
     cost: str = ""
     setting: str = ""
     value: str = ""
-    needs: Needs = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +142,6 @@ AILMENTS: Mapping[str, Ailment] = {
         "{sockets} sockets listen on {subject}; each connection to it looks at them all.",
         (
             Remedy("stop-program", "Stop the program that opens them: its user has the number in `uid`."),
-            Remedy("listen-table", "Size the table of listening sockets; it helps only where their addresses "
-                   "differ.", "1 MiB.", "listen-table", "65536", "restart"),
         ),
         under_load=False,
     ),

@@ -66,8 +66,6 @@ class DiagnosisService:
             produce=produce, message=message, confirm_within_s=confirm_within_s, audited_as="remedy"
         )
         committed = self._committer.run(by, request)
-        if remedy.needs == "restart":
-            return Applied(committed, None, "it takes effect with the next start")
         asked = {"code": code, "subject": subject, "remedy": remedy.id, "revision": committed.revision}
         try:
             return Applied(committed, self._agent.call("try_remedy", asked), None)

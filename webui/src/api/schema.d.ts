@@ -10079,6 +10079,8 @@ export interface components {
         };
         SettingPlace: {
             place: string;
+            /** @description For this place alone, by the key `setting.place`. */
+            override: string | null;
             wanted: string | null;
             /** @description What the kernel has now. */
             held: string | null;
@@ -10113,13 +10115,13 @@ export interface components {
             settings_reason: string | null;
         };
         TuningInput: {
-            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. */
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. `setting.eth1` is for that interface alone and comes before the entry of the setting. */
             overrides?: {
                 [key: string]: string;
             } | null;
         };
         TuningPatch: {
-            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. */
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. `setting.eth1` is for that interface alone and comes before the entry of the setting. */
             overrides?: {
                 [key: string]: string;
             } | null;
@@ -10516,8 +10518,6 @@ export interface components {
             cost: string | null;
             setting: string | null;
             value: string | null;
-            /** @enum {string} */
-            needs: "nothing" | "restart";
         };
         DiagnosisFinding: {
             code: string;

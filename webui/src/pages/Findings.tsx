@@ -81,7 +81,6 @@ function Finding({ finding }: { finding: DiagnosisFinding }) {
         {finding.remedies.map((remedy) => (
           <li key={remedy.id}>
             {remedy.text} {remedy.cost === null ? null : <>Cost: {sentence(remedy.cost)} </>}
-            {remedy.needs === "restart" ? "It takes effect with the next start. " : null}
             <Apply finding={finding} remedy={remedy} />
           </li>
         ))}

@@ -35,7 +35,6 @@ class Remedy(Answer):
     cost = fields.String(allow_none=True)
     setting = fields.String(allow_none=True)
     value = fields.String(allow_none=True)
-    needs = one_of("nothing", "restart")
 
 
 class DiagnosisFinding(Answer):
