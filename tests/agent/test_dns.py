@@ -18,7 +18,7 @@ from lab import netns, process
 from tests.agent.rig import Rig, running
 from tests.agent.test_dhcp_server import udhcpc
 from tests.polling import until
-from weir.backends.dns import CONF
+from weir.backends.dns import CONF, DnsBackend
 from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpServer
 from weir.kinds.dns import Dns
@@ -27,8 +27,11 @@ from weir.kinds.dns_forward import DnsForward
 from weir.kinds.dns_record import DnsRecord
 from weir.kinds.dns_upstream import DnsUpstream
 from weir.model.codec import to_stored_json
+from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
+from weir.model.problem import ApplyFailed
+from weir.parts import DNS
 
 UPSTREAM, OFFICE, TLS = "203.0.113.1", "203.0.113.53", "203.0.113.85"
 LAN = Interface("lan0", "lan", addresses=("10.64.0.1/24",))
@@ -253,9 +256,12 @@ def test_hosts_with_a_lease_are_told_of_the_router_and_have_names_which_records_
 
 
 def test_one_that_dies_is_started_again_with_all_names_and_outlives_the_agent(rig: Rig) -> None:
-    before = pid_of(rig)
+    before, file = pid_of(rig), rig.folder / "daemons/dns/config" / CONF
+    written = file.read_text()
+    file.write_text(written + "spoilt by somebody else\n")
     os.kill(before, signal.SIGKILL)
     until("another one runs", lambda: pid_of(rig) != before)
+    assert file.read_text() == written, "what somebody else wrote there is undone"
     until("it answers", lambda: asked(rig, "desk.home.arpa") == ["NOERROR", "10.64.0.30"])
     before = pid_of(rig)
     rig.kill_agent()
@@ -288,3 +294,18 @@ def test_without_anything_to_do_it_does_not_run(rig: Rig) -> None:
     rig.commit(Dns())
     until("it has ended", lambda: process.started_ticks(pid) == -1)
     assert learnt(rig) == {}
+
+
+def test_a_file_that_unbound_refuses_is_refused_in_its_words_and_starts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = Path(f"/run/weir-dns-refused-{os.getpid()}")
+    backend = DnsBackend(folder)
+    monkeypatch.setattr("weir.backends.dns.config_text", lambda *_given: "server:\n  bogus: 7\n")
+    difference = backend.diff(backend.read(), DNS.wanted(Document((LAN, ON))))
+    try:
+        with pytest.raises(ApplyFailed, match=r"dns refuses its files: .*unknown keyword 'bogus'"):
+            backend.apply(difference)
+        assert backend.daemon.identity() is None and backend.daemon.read() == {}
+    finally:
+        subprocess.run(("rm", "-rf", str(folder)), check=True)

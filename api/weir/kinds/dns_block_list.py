@@ -14,7 +14,8 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, error, own
 
-MAX_BLOCKED = 20_000
+MAX_BLOCKED, MAX_ALLOWED = 2_000, 500
+"""In one list, so that a request holds it; there may be many lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class DnsBlockList(ConfigObject):
         tuple[str, ...],
         Many(
             HostName(),
-            MAX_BLOCKED,
+            MAX_ALLOWED,
             option="allow",
             importance="folded",
             help="Domains below them that are answered all the same, whichever list blocks them.",
