@@ -131,6 +131,7 @@ def test_a_run_has_no_rights_and_bounds_on_what_it_takes(rig: Rig) -> None:
     until("it cannot get any", lambda: held(pid)["NoNewPrivs"] == "1")
     assert int(held(pid)["CapEff"], 16) == 0
     assert held(pid)["Groups"].split() == []
+    assert Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "900"
     os.close(output)
     until("it has ended with its reader", lambda: children(rig) == [])
     until("it is not listed", lambda: not rig.agent.call("tools")["value"])

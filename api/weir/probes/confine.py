@@ -11,9 +11,13 @@ import ctypes
 import os
 import resource
 import signal
+from pathlib import Path
 
 NOBODY = 65_534
 MEMORY_BYTES = 256 << 20
+NICENESS = 10
+OOM, FIRST_TO_GO = Path("/proc/self/oom_score_adj"), "900"
+"""The agent is spared when memory runs out, and its children would be too (proc(5))."""
 _PR_SET_PDEATHSIG, _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 1, 8, 38
 _CAPABILITY_VERSION_3 = 0x20080522
 CAP_NET_ADMIN = 12
@@ -37,7 +41,8 @@ def confine(parent: int, seconds: float, keeps: int | None = None) -> None:
     `seconds` the time on a processor after which it is killed. Raises `OSError`."""
     if keeps is not None:
         _prctl(_PR_SET_KEEPCAPS, 1)
-    os.nice(10)
+    os.nice(NICENESS)
+    OOM.write_text(FIRST_TO_GO, encoding="ascii")
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
