@@ -239,7 +239,7 @@ STEPS: dict[str, Step] = {
     **collection("zones", "zone", {"id": "z1", "reaches": ["dns"]}, {"id": "z2"}),
     **collection(
         "zone-policies",
-        "policy",
+        "zone_policy",
         {"id": "zp1", "from_zone": "z2", "to_zone": "wan"},
         {"id": "zp2", "from_zone": "lan", "to_zone": "z2", "action": "drop"},
     ),
