@@ -42,6 +42,8 @@ MAX_HELD_BYTES = 64 << 20
 """Of unfinished requests and unsent answers together; above it the largest of strangers go."""
 SWEEP_S = 0.5
 ACCEPTS_AT_ONCE = 64
+LAST_CHUNK = b"0\r\n\r\n"
+"""Tells a reader that nothing is missing (RFC 9112, 7.1)."""
 IN, OUT = select.EPOLLIN, select.EPOLLOUT
 
 
@@ -282,6 +284,8 @@ class Front:
         frame = conn.frames.poll()
         if frame is None:
             conn.end_stream()
+            if conn.chunked:
+                conn.output.sendall(LAST_CHUNK)
             self._send_rest(conn, False)
         elif frame or time.monotonic() - conn.output.moved_at >= HEARTBEAT_S:
             conn.output.sendall(conn.frame(frame or conn.frames.heartbeat))
