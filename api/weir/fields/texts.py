@@ -58,6 +58,16 @@ class Text(Characters):
         return f"{least} {self.max_chars:,} characters"
 
 
+class Quantity(Text):
+    """A number as people write it, kept as they wrote it: one that matches `pattern`, or a rate or a time in
+    any of the ways that forms take where `unit` is `bps` or `ms`."""
+
+    def __init__(self, max_chars: int, *, pattern: str = "", unit: str = "", **said: Any) -> None:
+        super().__init__(max_chars, **said)
+        self.pattern = pattern
+        self.unit = unit
+
+
 class Moment(Text):
     """A time, as RFC 3339 text in UTC: what state says of a last handshake or a next try."""
 

@@ -39,6 +39,7 @@ from weir.fields import (
     Position,
     Prefix,
     PublicKey,
+    Quantity,
     Ref,
     Rows,
     Secret,
@@ -53,7 +54,7 @@ from weir.fields import (
 )
 from weir.fields.members import Member
 from weir.kinds import DECLARED
-from weir.kinds.declaration import AREAS, Declaration
+from weir.kinds.declaration import AREAS, Declaration, Known
 from weir.kinds.words import label_of, titled, unit_of
 from weir.model.limits import DAYS
 from weir.tools import TOOLS, Tool
@@ -148,7 +149,31 @@ def fields_of(declaration: Declaration) -> list[Json]:
     """The fields of a kind as a form and a list need them, in their order."""
     one_of = declaration.one_of
     first = [] if one_of is None else [_choice(declaration.kind, one_of)]
-    return [*first, *(_member(declaration.kind, member) for member in declaration.members)]
+    known = declaration.known
+    return [
+        *first,
+        *(
+            {
+                **_member(declaration.kind, member),
+                **(
+                    {"known": _known_of(declaration.kind, known[member.name])} if member.name in known else {}
+                ),
+            }
+            for member in declaration.members
+        ),
+    ]
+
+
+def _known_of(kind: str, known: Known) -> list[Json]:
+    """The names in a table that have fields of their own, each for the objects that it has a meaning for."""
+    return [
+        {
+            **_member(kind, Member(name, field, None, False, True)),
+            "when": {"field": known.by, "is": [case], "unless": False},
+        }
+        for case, fields in known.fields.items()
+        for name, field in fields.items()
+    ]
 
 
 def state_of(declaration: Declaration) -> list[Json]:
@@ -253,6 +278,10 @@ def shape(field: Field) -> Json:
             return {"type": "choice", "choices": list(field.choices)}
         case Moment():
             return {"type": "moment"}
+        case Quantity():
+            said = {"pattern": field.pattern, "unit": field.unit}
+            given = {name: text for name, text in said.items() if text}
+            return {"type": "text", "most": field.max_chars, "lines": False, **given}
         case Text():
             return {"type": "text", "most": field.max_chars, "lines": field.lines}
         case Ports() | SetMember() | Label() | Mac() | Vlans() | Target() | End() | AddressRange():

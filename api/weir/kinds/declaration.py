@@ -12,6 +12,7 @@ means the same as leaving it out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any, Literal, get_args
@@ -27,6 +28,15 @@ AREAS: tuple[Area, ...] = get_args(Area)
 """In the order of the navigation."""
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The names in a `Table` that have a meaning, by what the field `by` of the same object is: a form asks
+    for them as for fields. The table takes any others, too."""
+
+    by: str
+    fields: Mapping[str, Mapping[str, Field]]
+
+
 class Declaration:
     """One kind: its fields, its names, and its rules.
 
@@ -38,8 +48,9 @@ class Declaration:
     them, `page` where the browser does, and `argument` what an object's id is called there. `one_of` says
     what an object of the kind is made as. `named_by` is the field that people know an object by. `area` is
     where the navigation has the kind, and `purpose` says above an empty list what its objects are for.
-    `state` are the fields that the router learns about an object, and nobody writes. `earlier` makes of what
-    an earlier release stored what this one would have; fields of `always` are stored with their default, too.
+    `known` are the names in a `Table` that have a meaning. `state` are the fields that the router learns
+    about an object, and nobody writes. `earlier` makes of what an earlier release stored what this one would
+    have; fields of `always` are stored with their default, too.
     """
 
     def __init__(
@@ -64,6 +75,7 @@ class Declaration:
         one_of: OneOf | None = None,
         earlier: Callable[[Reader], None] | None = None,
         always: tuple[str, ...] = (),
+        known: Mapping[str, Known] | None = None,
     ) -> None:
         self.of = of
         self.kind = of.kind
@@ -85,6 +97,7 @@ class Declaration:
         self.one_of = one_of
         self._earlier = earlier
         self._always = frozenset(always)
+        self.known: Mapping[str, Known] = known or {}
         self._take_members(of)
 
     def _take_members(self, of: type[ConfigObject]) -> None:

@@ -89,6 +89,7 @@ KIND = Declaration(
     ids=INTERFACE_NAMES,
     argument="name",
     area="Network",
+    purpose="The router lists what it has. VLANs, bridges, bonds and tunnels are made here.",
     adds=("configured", "state"),
     state={
         "public_key": PublicKey(

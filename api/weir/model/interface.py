@@ -43,7 +43,13 @@ class Vlan:
 
     parent: Annotated[
         str,
-        Ref("interface", INTERFACE_NAMES, own_rules=True, help="The interface whose frames have the tag."),
+        Ref(
+            "interface",
+            INTERFACE_NAMES,
+            own_rules=True,
+            offered=When("type", ("vrf", "loopback"), unless=True),
+            help="The interface whose frames have the tag.",
+        ),
     ]
     id: Annotated[int, Whole(MIN_VLAN_ID, MAX_VLAN_ID, help="The tag.")]
     protocol: Annotated[
@@ -219,6 +225,7 @@ class Interface(ConfigObject):
             INTERFACE_NAMES,
             role="VRF",
             own_rules=True,
+            offered=When("vrf_table"),
             when=When("type", ("vrf",), unless=True),
             help="The VRF that it is in: routes and addresses of its own.",
         ),

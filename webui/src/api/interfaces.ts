@@ -34,13 +34,9 @@ export const asCustomersSee = <T>(zone: string, received: T, sent: T): Pair<T> =
     ? { upload: sent, download: received }
     : { upload: received, download: sent };
 
-/** Every interface as it will be, and what others may name: those that are configured, or will be. */
+/** Every interface as it will be, with what is staged. */
 export function useInterfaces() {
   const query = useQuery(interfacesQuery);
   const staged = useStagedChanges("interface");
-  const items = withStaged(query.data?.items ?? [], staged);
-  const configured = items.filter((item) => item.configured || staged.get(item.id)?.new);
-  const vrfs = configured.filter((item) => item.vrf_table !== null).map((item) => item.id);
-  const ports = configured.filter((item) => item.vrf_table === null);
-  return { query, staged, items, vrfs, ports };
+  return { query, staged, items: withStaged(query.data?.items ?? [], staged) };
 }

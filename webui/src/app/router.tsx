@@ -48,8 +48,8 @@ const queue = createRoute({
 const queueTypes = createRoute({
   getParentRoute: () => frame,
   path: "/queue-types",
-  validateSearch: search.edit,
-  component: lazyRouteComponent(() => import("@/pages/QueueTypesPage")),
+  validateSearch: search.kind,
+  component: lazyRouteComponent(() => import("@/kinds/KindPage")),
 });
 const importRoute = createRoute({
   getParentRoute: () => frame,
@@ -60,8 +60,8 @@ const importRoute = createRoute({
 const interfaces = createRoute({
   getParentRoute: () => frame,
   path: "/interfaces",
-  validateSearch: search.edit,
-  component: lazyRouteComponent(() => import("@/pages/InterfacesPage")),
+  validateSearch: search.kind,
+  component: lazyRouteComponent(() => import("@/kinds/KindPage")),
 });
 const hosts = createRoute({
   getParentRoute: () => frame,

@@ -99,7 +99,6 @@ export const kind = (raw: Raw): KindSearch => ({
   cols: text(raw["cols"]),
   edit: text(raw["edit"]),
 });
-export const edit = (raw: Raw): { edit?: string } => ({ edit: text(raw["edit"]) });
 export const tuning = (raw: Raw): { show?: "differs" | "overridden"; edit?: string } => ({
   show: oneOf(raw["show"], ["differs", "overridden"]),
   edit: text(raw["edit"]),
