@@ -224,7 +224,9 @@ class Reading {
     const known = knownIn(shape, within).flatMap((field): [string, unknown][] => {
       const text = entries.find((entry) => entry.key === field.name)?.value;
       const value = this.value(field, text, `${path}.${field.name}`);
-      return value === undefined ? [] : [[field.name, String(value as string | number).trim()]];
+      return value === undefined
+        ? []
+        : [[field.name, typeof value === "string" ? value.trim() : JSON.stringify(value)]];
     });
     return Object.fromEntries([
       ...known,

@@ -112,12 +112,12 @@ function Elsewhere({ name }: { name: string }) {
         {asProblem(query.error).message}
       </Note>
     );
-  const running = query.data?.items?.find((item) => item.name === name)?.running;
+  const running = query.data?.items.find((item) => item.name === name)?.running;
   if (!running) return null;
   return (
     <Note severity="notice">
       {running.by} is running {running.subject}.{" "}
-      <Button size="compact-xs" variant="default" onClick={() => end.mutate(running.id ?? "")}>
+      <Button size="compact-xs" variant="default" onClick={() => end.mutate(running.id)}>
         End it
       </Button>
     </Note>
