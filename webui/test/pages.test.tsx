@@ -128,7 +128,6 @@ describe("every page", () => {
     ["/users", "Users and tokens"],
     ["/users?tab=tokens", "Users and tokens"],
     ["/diagnostics", "Diagnostics"],
-    ["/tools", "Tools"],
     ["/about", "About"],
     ["/account", "Account"],
     ["/import?report=rep1&fate=warning", "Import"],

@@ -13,8 +13,6 @@ interface KindFieldsProps {
   draft: Draft;
   set: (change: Draft) => void;
   messages: Messages;
-  /** A name that a new one could have. */
-  example?: string;
   isNew: boolean;
 }
 
@@ -28,14 +26,13 @@ const isWrong = (field: Field, messages: Messages): boolean =>
   Object.keys(messages).some((path) => path === field.name || path.startsWith(`${field.name}.`));
 
 /** All fields of a kind: those that matter at once, the others folded. */
-export function KindFields({ declared, draft, set, messages, example, isNew }: KindFieldsProps) {
+export function KindFields({ declared, draft, set, messages, isNew }: KindFieldsProps) {
   const offered = typedFields(declared).filter((field) => isOffered(declared, field, draft));
   const owned = declared.oneOf?.cases.map((item) => item.member) ?? [];
   const input = (field: Field) => (
     <FieldInput
       key={field.name}
       field={owned.includes(field.name) ? { ...field, nullable: false } : field}
-      within={draft}
       value={draft[field.name]}
       onChange={(value) => set({ [field.name]: value })}
       messages={messages}
@@ -50,7 +47,6 @@ export function KindFields({ declared, draft, set, messages, example, isNew }: K
           label="Name"
           required
           data-autofocus
-          placeholder={example && `such as ${example}`}
           value={textOf(draft["id"])}
           error={messages["id"]}
           onChange={(event) => set({ id: event.currentTarget.value })}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
-import { useElementSize, useMediaQuery } from "@mantine/hooks";
+import { useMediaQuery } from "@mantine/hooks";
 import { Suspense, useMemo, useState, type ReactNode } from "react";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
@@ -12,11 +12,10 @@ import { useTitle } from "@/ui/title";
 import { ABOVE } from "../extras";
 import { KindDrawer } from "../form/KindDrawer";
 import type { Declared } from "../kinds";
-import { LISTS, type NewObject } from "../lists";
 import { objectTitle, pageTitle } from "../title";
 import { useRows, type Row } from "../objects";
 import { useStateColumns } from "../states";
-import { chosenIds, columnsOf, fitting, keepColumns } from "./columns";
+import { chosenIds, columnsOf, keepColumns, type Column } from "./columns";
 import { KindTable } from "./KindTable";
 import { useMoves, type Moves } from "./moving";
 import classes from "./List.module.css";
@@ -29,20 +28,14 @@ interface KindListProps {
   declared: Declared;
   search: KindSearch;
   onSearch: (change: Partial<KindSearch>) => void;
+  /** Columns beside those of the fields: counters, states. */
+  extra?: readonly Column[];
 }
 
-/** What stands left and right of the table, in pixels. */
-const BESIDE_PX = 40;
-const NO_CHOICE: readonly NewObject[] = [];
+const NO_EXTRA: readonly Column[] = [];
 
 /** The list of a kind, and the form of one of its objects in a drawer beside it. */
-export function KindList({ kind, declared: told, search, onSearch }: KindListProps) {
-  const own = LISTS[kind];
-  const declared = useMemo(
-    () => (own?.columns ? { ...told, columns: own.shown(told.columns) } : told),
-    [own, told],
-  );
-  const begins = own?.begins ?? NO_CHOICE;
+export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }: KindListProps) {
   const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
   const may = useMay("write");
   const { query, rows, isCut, isAsked } = useRows(kind, declared, search.q);
@@ -56,8 +49,8 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
   const isInOrder = declared.order !== undefined && !search.q && !search.sort;
   const ids = chosenIds(kind, declared, search.cols).join(".");
   const learnt = useStateColumns(kind, declared, ids.split("."));
-  const all = useMemo(() => columnsOf(declared, learnt, own?.columns ?? []), [declared, learnt, own]);
-  const asked = useMemo(
+  const all = useMemo(() => columnsOf(declared, [...learnt, ...extra]), [declared, learnt, extra]);
+  const columns = useMemo(
     () => ids.split(".").flatMap((id) => all.filter((column) => column.id === id)),
     [all, ids],
   );
@@ -67,20 +60,15 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
     onSearch({ cols: isStandard ? undefined : next.join(".") });
   };
   const onOpen = (edit: string | undefined) => onSearch({ edit });
-  const openNew = may ? onOpen : null;
-  useNewKeys(declared, begins, openNew);
+  const openNew = may ? () => onOpen("new") : null;
+  useKeys(openNew ? [{ keys: "n", label: `New ${objectTitle(declared)}`, run: openNew }] : []);
   useTitle(pageTitle(declared));
   const edited = rows.find((row) => row.object.id === search.edit);
-  const begin = edited ? undefined : begins.find((item) => item.word === search.edit);
-  const isOpen = edited !== undefined || begin !== undefined || search.edit === "new";
-  const { ref, width } = useElementSize();
-  /** Beside an open form, what there is room for: nothing is cut off, and nothing is to be scrolled for. */
-  const columns = isOpen && width > 0 && !cards ? fitting(asked, width - BESIDE_PX) : asked;
   const Above = ABOVE[kind];
   const total = (query.data?.total ?? 0) + rows.filter((row) => row.staged === "add").length;
   return (
     <div className={classes.layout}>
-      <div className={classes.list} ref={ref}>
+      <div className={classes.list}>
         <Toolbar
           declared={declared}
           search={search}
@@ -88,20 +76,9 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
           onColumns={onColumns}
           isCut={isCut}
           columns={all}
-          shown={asked}
+          shown={columns}
           cards={cards}
-          status={
-            query.data ? (
-              <Status
-                shown={shown}
-                rows={rows}
-                total={total}
-                isAsked={isAsked}
-                hidden={asked.length - columns.length}
-              />
-            ) : null
-          }
-          begins={begins}
+          status={query.data ? <Status shown={shown} rows={rows} total={total} isAsked={isAsked} /> : null}
           onNew={openNew}
         />
         {Above ? (
@@ -145,31 +122,16 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
           <Nothing declared={declared} search={search} onSearch={onSearch} onNew={openNew} />
         )}
       </div>
-      {isOpen ? (
+      {search.edit === "new" || edited ? (
         <KindDrawer
           key={search.edit}
           kind={kind}
           declared={declared}
           row={edited ?? null}
-          begin={begin}
-          others={rows}
           onClose={() => onOpen(undefined)}
         />
       ) : null}
     </div>
-  );
-}
-
-/** A key for each that a new one can begin as, or one for all. */
-function useNewKeys(
-  declared: Declared,
-  begins: readonly NewObject[],
-  onNew: ((word: string) => void) | null,
-): void {
-  const ways =
-    begins.length > 0 ? begins : [{ key: "n", word: "new", title: `New ${objectTitle(declared)}` }];
-  useKeys(
-    onNew ? ways.map(({ key, title, word }) => ({ keys: key, label: title, run: () => onNew(word) })) : [],
   );
 }
 
@@ -179,11 +141,9 @@ interface StatusProps {
   total: number;
   /** The rows are what the router found. */
   isAsked: boolean;
-  /** Columns without room. */
-  hidden: number;
 }
 
-function Status({ shown, rows, total, isAsked, hidden }: StatusProps) {
+function Status({ shown, rows, total, isAsked }: StatusProps) {
   const pending = rows.filter((row) => row.staged !== null).length;
   const isLess = rows.length < total;
   const count =
@@ -194,7 +154,6 @@ function Status({ shown, rows, total, isAsked, hidden }: StatusProps) {
       {isAsked ? " match" : ""}
       {pending > 0 ? `, ${countText(pending)} pending` : ""}
       {isLess ? `; the first ${countText(rows.length)} are listed, a search finds the others` : ""}
-      {hidden > 0 ? `, ${plural(hidden, "column has", "columns have")} no room` : ""}
     </>
   );
 }
@@ -260,7 +219,7 @@ function Nothing({
   search,
   onSearch,
   onNew,
-}: Pick<KindListProps, "declared" | "search" | "onSearch"> & { onNew: ((word: string) => void) | null }) {
+}: Pick<KindListProps, "declared" | "search" | "onSearch"> & { onNew: (() => void) | null }) {
   if (search.q)
     return (
       <Empty title={`No ${declared.singular} matches "${search.q}"`}>
@@ -270,7 +229,7 @@ function Nothing({
   return (
     <Empty title={`No ${declared.plural}`}>
       {declared.purpose ? <p className="dim">{declared.purpose}</p> : null}
-      {onNew ? <Button onClick={() => onNew("new")}>New {objectTitle(declared)}</Button> : null}
+      {onNew ? <Button onClick={onNew}>New {objectTitle(declared)}</Button> : null}
     </Empty>
   );
 }

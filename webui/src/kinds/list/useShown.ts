@@ -16,8 +16,7 @@ const ID: Field = {
 };
 
 export const fieldNamed = (declared: Declared, name: string): Field =>
-  declared.fields.find((field) => field.name === name) ??
-  (declared.assignsIds ? ID : { ...ID, label: "Name" });
+  declared.fields.find((field) => field.name === name) ?? ID;
 
 /** The rows that match every word of a search, in the order that is asked for: `distance`, or `-distance`. */
 export function shownRows(
