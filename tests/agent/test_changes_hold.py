@@ -21,6 +21,8 @@ APART_S = 4 * SPAN_S
 """Between two steps of a change: each may make a class, and two new buckets in one span would be right."""
 PCQ = Pair("pcq-upload-default", "pcq-download-default")
 LIMIT = Pair(RATE_BPS, RATE_BPS)
+Step = Callable[[Rig], object]
+"""What is done counts, not what is answered."""
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +30,6 @@ def rig() -> Iterator[Rig]:
     with running() as made:
         made.commit(lan(), wan(), client_queue(RATE_BPS))
         yield made
-
-
-Step = Callable[[Rig], object]
-"""What is done counts, not what is answered."""
 
 
 def shaper(name: str) -> Step:
