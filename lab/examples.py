@@ -29,6 +29,7 @@ def examples(branch_key: str | None) -> list[Objects]:
         *_firewall(),
         *_policies(),
         *_routing(),
+        *_names(),
     ]
 
 
@@ -174,6 +175,30 @@ def _policies() -> list[Objects]:
             ],
         ),
         ("bfd-profile", [{"id": "fast", "transmit_ms": 200, "receive_ms": 200}]),
+    ]
+
+
+def _names() -> list[Objects]:
+    return [
+        (
+            "dns-record",
+            [
+                {"id": "router", "name": "router", "value": plan.LAN.router_v4},
+                {"id": "portal", "name": "portal", "type": "CNAME", "value": "router"},
+            ],
+        ),
+        (
+            "dns-forward",
+            [
+                {
+                    "id": "provider",
+                    "domain": "example.com",
+                    "servers": [{"address": plan.INTERNET_ADDRESSES[0]}],
+                    "comment": "the provider's own names",
+                }
+            ],
+        ),
+        ("dns-block-list", [{"id": "ads", "domains": ["ads.example.net", "tracker.example.net"]}]),
     ]
 
 

@@ -102,6 +102,7 @@ class Lab:
         self._tell("making the database and its first accounts")
         password, token = router.create_accounts()
         self._serve("time", router.start_time_server)
+        self._serve("names", router.start_name_server)
         self._tell("starting the agent and the API")
         listen = f"{options.address}:{options.port}"
         agent = self._serve("agent", router.start_agent)

@@ -90,6 +90,8 @@ CLIENT_ADDRESSES = tuple(
 INTERNET_ADDRESSES = tuple(f"198.51.100.{n}" for n in range(1, INTERNET_COUNT + 1)) + tuple(
     f"2001:db8:100::{n:x}" for n in range(1, INTERNET_COUNT + 1)
 )
+INTERNET_NAMES = {f"www{n}.example.com": f"198.51.100.{n}" for n in range(1, INTERNET_COUNT + 1)}
+"""What the lab's name server knows."""
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"

@@ -25,6 +25,7 @@ TUNING = plan.BUILD.parent / "board" / "tuning.toml"
 LIBRARY = plan.BUILD / "datapath" / "libweir.so"
 WEBUI = plan.BUILD / "webui"
 CHRONYD = Path("/usr/sbin/chronyd")
+UNBOUND = Path("/usr/sbin/unbound")
 
 
 def prepare_folders() -> None:
@@ -81,6 +82,19 @@ def start_time_server() -> process.Child:
     return process.start("time", command, prepare=netns.entering(plan.INTERNET))
 
 
+def start_name_server() -> process.Child:
+    """An unbound in the internet that knows the names of the lab's servers, and no other name."""
+    folder = plan.RUN / "names"
+    folder.mkdir(mode=0o755, exist_ok=True)
+    lines = ["server:", 'chroot: ""', 'username: ""', 'pidfile: ""', f'directory: "{folder}"', 'logfile: ""']
+    lines += ["use-syslog: no", f"interface: {plan.INTERNET_ADDRESSES[0]}", "access-control: 0.0.0.0/0 allow"]
+    lines += ["ip-freebind: yes", 'module-config: "iterator"', 'local-zone: "." static']
+    lines += [f'local-data: "{name}. 300 IN A {address}"' for name, address in plan.INTERNET_NAMES.items()]
+    (folder / "unbound.conf").write_text("\n".join(lines) + "\n")
+    command = [str(UNBOUND), "-d", "-p", "-c", str(folder / "unbound.conf")]
+    return process.start("names", command, prepare=netns.entering(plan.INTERNET))
+
+
 def create_accounts() -> tuple[str, str]:
     """The database, the first administrator's one-time password and a token, made by the API's own user."""
     answer = json.loads(netns.run(_unprivileged([sys.executable, "-m", "lab.accounts", str(DATABASE)])))
@@ -122,6 +136,7 @@ def must_have_programs() -> None:
         (Path("/usr/sbin/nft"), "nftables is missing: `make deps` installs it"),
         (peers.BIRD, "BIRD is missing: `make deps` installs it"),
         (CHRONYD, "chrony is missing: `make deps` installs it"),
+        (UNBOUND, "unbound is missing: `make deps` installs it"),
         (LIBRARY, "the datapath is not built: `make datapath` builds it"),
         (WEBUI / "index.html", "the web interface is not built: `make webui` builds it"),
     )

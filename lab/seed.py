@@ -97,6 +97,14 @@ TIME = {
 }
 
 
+NAMES = {
+    "id": "dns",
+    "enabled": True,
+    "servers": [{"address": plan.INTERNET_ADDRESSES[0]}],
+    "serve_to": list(plan.CLIENT_SUBNETS),
+}
+
+
 def interfaces() -> list[dict[str, Any]]:
     return [
         {
@@ -148,7 +156,8 @@ def queues() -> list[dict[str, Any]]:
 
 def configure(api: Api, *, with_queues: bool = True, examples: Sequence[Objects] = ()) -> None:
     """Bring a fresh router to the lab's configuration, as one revision."""
-    wanted = [("interface", interfaces()), ("static-route", routes()), ("ntp", [TIME]), *examples]
+    services: list[Objects] = [("ntp", [TIME]), ("dns", [NAMES])]
+    wanted = [("interface", interfaces()), ("static-route", routes()), *services, *examples]
     if with_queues:
         wanted.append(("queue", queues()))
     changes = [{"kind": kind, "id": item["id"], "new": item} for kind, items in wanted for item in items]

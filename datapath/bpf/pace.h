@@ -33,17 +33,23 @@ static __noinline int weir_see_round_trip(struct __sk_buff *skb, __u32 index, __
 	return 0;
 }
 
+/* What weir_let_wait is told of a weight, in a number, so that it need not lie in memory for those that do not wait. */
+static __always_inline __u64 weir_pack_weight(const struct weir_weight *weight)
+{
+	return (__u64)weight->ip_bytes << 32 | weight->segments << 16 | weight->l3_offset;
+}
+
 /* A packet that may not leave at once, of a class without sub-queues; in a function of its own for its stack. */
-static __noinline int weir_let_wait(struct __sk_buff *skb, struct weir_pace *pace,
-				    const struct weir_weight *weight, __u64 ecn_and_index, int conformance)
+static __noinline int weir_let_wait(struct __sk_buff *skb, struct weir_pace *pace, __u64 packed,
+				    __u64 ecn_and_index, int conformance)
 {
 	struct weir_waiting wait = {
 		.pace = pace,
 		.payer.index = ecn_and_index,
 		.ecn = ecn_and_index >> 32,
-		.l3_offset = weight->l3_offset,
-		.segments = weight->segments,
-		.ip_bytes = weight->ip_bytes,
+		.l3_offset = packed & 0xffff,
+		.segments = packed >> 16 & 0xffff,
+		.ip_bytes = packed >> 32,
 	};
 
 	wait.payer.line = weir_line(wait.payer.index);
@@ -53,7 +59,7 @@ static __noinline int weir_let_wait(struct __sk_buff *skb, struct weir_pace *pac
 		return weir_wait(skb, &wait) ? WEIR_NEXT : TC_ACT_SHOT;
 	if (pace->limit_mask && weir_pass_over(skb, &wait))
 		return WEIR_NEXT;
-	weir_count_drop(&wait.payer.index, weight->segments, weight->ip_bytes,
+	weir_count_drop(&wait.payer.index, wait.segments, wait.ip_bytes,
 			conformance == WEIR_ANCESTOR_OVER_LIMIT);
 	return TC_ACT_SHOT;
 }
@@ -75,7 +81,8 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 		weir_see_round_trip(skb, index, weight->l3_offset);
 	conformance = weir_enter(line, &pace);
 	if (conformance != WEIR_CONFORMS || (paced && weir_after(pace.departure_tk, pace.now_tk)))
-		return weir_let_wait(skb, &pace, weight, (__u64)ecn << 32 | index, conformance);
+		return weir_let_wait(skb, &pace, weir_pack_weight(weight), (__u64)ecn << 32 | index,
+				     conformance);
 	weir_count_sent(line, weight->segments, weight->ip_bytes);
 	return WEIR_NEXT;
 }

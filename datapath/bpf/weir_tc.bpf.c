@@ -34,6 +34,7 @@
 #include "hosts.h"
 #include "lookup.h"
 #include "pace.h"
+#include "plain.h"
 #include "ports.h"
 #include "read.h"
 #include "tagged.h"
@@ -246,17 +247,24 @@ static __noinline int weir_has_no_class(struct __sk_buff *skb, const struct weir
 SEC("tc")
 int weir_egress(struct __sk_buff *skb)
 {
-	struct weir_packet packet = {};
+	struct weir_packet packet;
 	struct weir_weight weight;
 	struct weir_port *port;
 	struct weir_line *line;
-	__u32 place, index, sender = 0;
+	__u32 place, index, ecn, sender = 0;
 	__u64 now_ns;
 	int reason;
 
 	port = weir_port_find(skb->ifindex, &place);
 	if (!port || port->mode == WEIR_NONE)
 		return WEIR_NEXT;
+	line = weir_plain_line(skb, port, &index, &ecn);
+	if (line) {
+		weight = weir_weigh(skb, sizeof(struct ethhdr));
+		weight.now_ns = bpf_ktime_get_ns();
+		goto known;
+	}
+	packet = (struct weir_packet){};
 	if ((port->roles & (WEIR_ROLE_SHAPE | WEIR_ROLE_TRUNK)) != WEIR_ROLE_SHAPE &&
 	    (!(port->roles & WEIR_ROLE_SHAPE) || weir_is_shaped_above(skb, port)))
 		return WEIR_NEXT;
@@ -301,7 +309,9 @@ int weir_egress(struct __sk_buff *skb)
 		return weir_hand_to_tree(skb, port, index, line, &weight);
 	if (sender || line->flags & WEIR_LINE_SUBQUEUES)
 		return weir_pace_payers(skb, port, index, &packet, &weight);
-	return weir_pace(skb, port, index, line, packet.ecn, &weight);
+	ecn = packet.ecn;
+known:
+	return weir_pace(skb, port, index, line, ecn, &weight);
 }
 
 char LICENSE[] SEC("license")

@@ -30,7 +30,7 @@ from weir.sealing import seal
 
 OURS = "198.51.100.0/24"
 CORE = Ospf("core", router_id="203.0.113.2", redistribute_static=True, redistribute_route_map="tell")
-UPSTREAM = Interface("wan0", addresses=("203.0.113.2/24",))
+UPSTREAM = Interface("wan0", "lan", addresses=("203.0.113.2/24",))
 """Not of the role `wan`, behind which nobody may begin anything."""
 FAST = BfdProfile("fast", transmit_ms=200, receive_ms=200)
 LAN = OspfInterface("lan", "core", "lan0", hello_s=1, dead_s=4)

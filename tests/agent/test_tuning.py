@@ -115,6 +115,23 @@ def state(tuning: TuningBackend, **overrides: str) -> list[tuple[str, str]]:
     return [(place["place"], place["state"]) for place in shown["places"]]
 
 
+def test_an_override_of_one_interface_comes_before_that_of_all(machine: Machine) -> None:
+    machine.file("sys/class/net/eth1/threaded", "0\n")
+    ports = Links(link("eth0"), link("eth1"))
+    tuning = backend(machine, setting("threaded", "0", "interface", kind="physical"), links=ports)
+    assert apply(tuning, **{"it.eth1": "1"}) == ["eth1: threaded = 1 (was 0)"]
+    assert apply(tuning, **{"it": "1", "it.eth1": "0"}) == [
+        "eth0: threaded = 1 (was 0)",
+        "eth1: threaded = 0 (was 1)",
+    ]
+    (shown,) = tuning.to_json({"it": "1", "it.eth1": "0"})
+    assert [(place["place"], place["override"]) for place in shown["places"]] == [
+        ("eth0", None),
+        ("eth1", "0"),
+    ]
+    assert apply(tuning) == ["eth0: threaded = 0 (was 1)"]
+
+
 def test_a_sysctl_is_set_once_and_an_override_wins(machine: Machine) -> None:
     tuning = backend(machine, setting("net.core.netdev_budget_usecs", "2000"))
     assert apply(tuning) == ["net.core.netdev_budget_usecs = 2000 (was 8000)"]
@@ -342,7 +359,7 @@ def test_a_router_is_tuned_in_its_own_namespace_only(tuned: Rig) -> None:
     assert [(line["system"], line["agrees"]) for line in found if line["field"] == KEY] == [("2", True)]
     shown = {item["id"]: item for item in tuned.agent.call("tuning")["value"]}
     assert shown["multipath-hash"]["places"][0] == {
-        "place": "", "wanted": "2", "held": "2", "state": "applied", "why": None
+        "place": "", "override": None, "wanted": "2", "held": "2", "state": "applied", "why": None
     }  # fmt: skip
     assert shown["default-qdisc"]["places"][0]["state"] == "absent"
 

@@ -321,3 +321,20 @@ def test_a_search_names_what_is_found_of_every_kind(weir: Weir) -> None:
     assert found == {"queue": 1, "set-entry": 1}
     assert "Nothing matches" in weir("search", "nothing-like-this").stderr
     assert weir("set-entry", "list", "--search", "192.0.2.7").stdout.count("192.0.2.") == 1
+
+
+def test_every_tool_is_a_command(weir: Weir, tmp_path: Path) -> None:
+    told = weir("ping", "127.0.0.1", "--count", "2", "--interval-ms", "100")
+    assert "reply: number 1, from 127.0.0.1, round trip" in told.output
+    assert "summary: sent 2, received 2" in told.output
+    events = [
+        json.loads(line) for line in weir("mtr", "127.0.0.1", "--rounds", "1", "--json").output.splitlines()
+    ]
+    assert [item["event"] for item in events] == ["target", "hop", "end"]
+    failed = weir("arping", "nowhere", "192.0.2.1", code=1)
+    assert "there is no interface nowhere" in failed.output
+    file = tmp_path / "lo.pcapng"
+    weir("capture", "lo", "--seconds", "1", "--file", str(file))
+    assert file.read_bytes()[:4] == b"\n\r\r\n"
+    refused = weir("ping", "127.0.0.1", "--count", "10000", code=2)
+    assert "not in the range 1<=x<=100" in refused.output

@@ -11,11 +11,13 @@ from flask import Flask
 
 from tests.http.test_backup import saved, send
 from tests.http.world import Client, World
+from tests.polling import until
 from weir.http.app import register
 
 SILENT = {
     "backup.check_backup": "looks at a file",
     "candidate.validate_candidate": "looks at the candidate",
+    "diagnosis.apply_remedy": "config.remedy; needs a finding (tests/http/test_diagnosis.py)",
     "import.import_file": "reads a file into a report of one's own; what becomes of it is told",
     "import.discard_report": "forgets that report",
     "setup.finish_setup": "before there is anybody (tests/http/test_setup.py)",
@@ -122,6 +124,17 @@ def revoke(api: Client) -> Any:
     return api("DELETE", f"/tokens/{made}")
 
 
+def stop_tool(api: Client) -> Any:
+    until("the run before has ended", lambda: ran(api, "ping") is None)
+    started = api("POST", "/tools/ping", {"target": "192.0.2.1", "count": 100})
+    assert started.status_code == 200, started.text
+    return api("DELETE", f"/tools/runs/{ran(api, 'ping')['id']}")
+
+
+def ran(api: Client, name: str) -> Any:
+    return next(item["running"] for item in api("GET", "/tools").json["items"] if item["name"] == name)
+
+
 def install(api: Client) -> Any:
     bundle = b"1.2.3" * 10
     return api("POST", "/system/update", data=bundle, content_type="application/octet-stream")
@@ -223,6 +236,13 @@ STEPS: dict[str, Step] = {
         {"id": "f2", "chain": "forward", "action": "accept"},
     ),
     "firewall-rules.move_firewall_rule": ("config.commit", post("/firewall-rules/f2/move", {"before": None})),
+    **collection("zones", "zone", {"id": "z1", "reaches": ["dns"]}, {"id": "z2"}),
+    **collection(
+        "zone-policies",
+        "zone_policy",
+        {"id": "zp1", "from_zone": "z2", "to_zone": "wan"},
+        {"id": "zp2", "from_zone": "lan", "to_zone": "z2", "action": "drop"},
+    ),
     **collection("nat-rules", "nat_rule", {"id": "n1", "type": "masquerade"}, {"id": "n2", "type": "none"}),
     "nat-rules.move_nat_rule": ("config.commit", post("/nat-rules/n2/move", {"before": None})),
     **collection("prefix-lists", "prefix_list", {"id": "p1"}, {"id": "p2"}),
@@ -285,6 +305,21 @@ STEPS: dict[str, Step] = {
         {"id": "r1", "server": "d2", "address": "10.64.0.21", "mac": "02:00:00:00:00:21"},
         {"id": "r2", "server": "d2", "address": "10.64.0.22", "mac": "02:00:00:00:00:22"},
     ),
+    "dns.put_dns": ("config.commit", put("/dns", {"cache_mib": 8})),
+    "dns.patch_dns": ("config.commit", patch("/dns", {"cache_mib": 16})),
+    **collection(
+        "dns-records",
+        "dns_record",
+        {"id": "n1", "name": "nas", "value": "192.0.2.1"},
+        {"id": "n2", "name": "nas", "value": "192.0.2.2"},
+    ),
+    **collection(
+        "dns-forwards",
+        "dns_forward",
+        {"id": "s1", "domain": "a.example", "servers": [{"address": "192.0.2.53"}]},
+        {"id": "s2", "domain": "b.example", "servers": [{"address": "192.0.2.53"}]},
+    ),
+    **collection("dns-block-lists", "dns_block_list", {"id": "l1"}, {"id": "l2"}),
     "ntp.put_ntp": ("config.commit", put("/ntp", {"enabled": False})),
     "ntp.patch_ntp": ("config.commit", patch("/ntp", {"enabled": True})),
     "tuning.put_tuning": ("config.commit", put("/tuning", {"overrides": {"a": "b"}})),
@@ -321,6 +356,18 @@ STEPS: dict[str, Step] = {
     "updates.install_update": ("system.update", install),
     "updates.choose_slot": ("system.slot", post("/system/update/slot", {"slot": "B"})),
     "updates.restart_router": ("system.restart", post("/system/restart")),
+    **{
+        f"tools.run_{name}": ("tool.run", post(f"/tools/{name}", body))
+        for name, body in (
+            ("ping", {"target": "127.0.0.1", "count": 1}),
+            ("mtr", {"target": "127.0.0.1", "rounds": 1}),
+            ("lookup", {"name": "a.example", "server": "127.0.0.1"}),
+            ("arping", {"interface": "lo", "address": "192.0.2.1", "count": 1}),
+            ("capture", {"interface": "lo", "seconds": 1}),
+            ("blink", {"interface": "lo", "seconds": 1}),
+        )
+    },
+    "tools.stop_tool": ("tool.stop", stop_tool),
     "users.create_user": ("user.create", post("/users", {"username": "ops", "scope": "read"})),
     "users.update_user": ("user.update", lambda api: api("PATCH", "/users/ops", {"scope": "write"})),
     "users.reset_password": ("password.reset", post("/users/ops/password-reset")),

@@ -19,6 +19,8 @@ from weir.http import docspage, openapi
 from weir.http.app import describe
 from weir.http.schemas.unions import schema_name
 from weir.kinds import DECLARED
+from weir.model.problem import Invalid
+from weir.tools import TOOLS
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "api" / "openapi.json"
 EXISTING = {
@@ -226,7 +228,11 @@ def _keep(case: Any, seeded: World) -> None:
     _aimed(case).call_and_validate(headers=headers, checks=CHECKS)
 
 
-@schema.exclude(operation_id=["stream_stats", *LARGE]).parametrize()
+RUNS = [f"run_{name}" for name in TOOLS]
+"""Each starts a process that goes on for seconds; only what it is asked is compared with the document."""
+
+
+@schema.exclude(operation_id=["stream_stats", *RUNS, *LARGE]).parametrize()
 @settings(BOUNDED, phases=(Phase.explicit, Phase.generate))
 def test_the_api_keeps_to_its_document(case: Any, seeded: World) -> None:
     _keep(case, seeded)
@@ -236,3 +242,15 @@ def test_the_api_keeps_to_its_document(case: Any, seeded: World) -> None:
 @settings(BOUNDED, phases=(Phase.generate,))
 def test_large_bodies_keep_to_the_document(case: Any, seeded: World) -> None:
     _keep(case, seeded)
+
+
+@schema.include(operation_id=RUNS).parametrize()
+@settings(BOUNDED, phases=(Phase.generate,))
+def test_the_arguments_of_tools_keep_to_the_document(case: Any) -> None:
+    if not (case.meta.generation.mode.is_positive and isinstance(case.body, dict)):
+        return
+    try:
+        TOOLS[case.path.rpartition("/")[2]].read(case.body)
+    except Invalid as problem:
+        beside = {"family-mismatch", "no-ports"}
+        assert {item.code for item in problem.findings} <= EXPLAINED.keys() | beside, problem.message

@@ -15,6 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.http.world import World
+from tests.polling import until
 from weir.http import main
 from weir.http.settings import Settings
 
@@ -65,6 +67,35 @@ def test_it_serves_without_an_agent_and_ends_on_a_signal(
     assert "Weir" in httpx.get(url).text
     started.send_signal(signal.SIGTERM)
     assert started.wait(timeout=30) == 0
+
+
+def test_it_streams_a_run_to_its_end_and_ends_one_whose_reader_has_gone(
+    tmp_path: Path, process: tuple[subprocess.Popen[bytes], str]
+) -> None:
+    """By the front's loop, which has no thread for a stream; files and events alike."""
+    _, url = process
+    with World(tmp_path) as world:
+        wait_until_it_answers(url)
+        headers = {"Authorization": f"Bearer {world.token()}"}
+        with httpx.Client(base_url=f"{url}/api/v1/tools", headers=headers, timeout=30) as client:
+            told = client.post("/ping", json={"target": "127.0.0.1", "count": 3, "interval_ms": 100}).text
+            assert told.count("event: reply\n") == 3
+            assert told.endswith('event: end\ndata: {"reason":"done","message":null}\n\n')
+            file = client.post("/capture", json={"interface": "lo", "seconds": 1}).content
+            assert file.startswith(b"\n\r\r\n")
+            blocks = lengths(file)
+            assert sum(blocks) == len(file), "nothing but blocks: no heartbeat in a file"
+            with client.stream("POST", "/ping", json={"target": "192.0.2.1", "count": 100}):
+                assert world.agent.tools.table()["tools"]({}, None)  # type: ignore[arg-type]
+            until("the run has ended", lambda: not world.agent.tools.table()["tools"]({}, None))  # type: ignore[arg-type]
+
+
+def lengths(file: bytes) -> list[int]:
+    """Of the blocks of a pcapng file, as far as they go."""
+    found = []
+    while sum(found) + 8 <= len(file):
+        found.append(int.from_bytes(file[sum(found) + 4 : sum(found) + 8], sys.byteorder))
+    return found
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.http.test_diagnosis import sick
 from tests.http.world import Client, World
 from weir.model.problem import Unavailable
 from weir.service.router_state import Router
@@ -425,3 +426,19 @@ def test_leases_that_come_and_go_are_told_to_those_who_ask(still: World, api: Cl
     still.agent.lease_changes = [*still.agent.lease_changes, {"what": "went", "address": "10.64.0.9"}]
     still.parts.stats.tick()
     assert "leases" not in events(next(others)), "nobody is told who did not ask"
+
+
+def test_findings_are_streamed_to_those_who_ask_whenever_they_change(still: World) -> None:
+    stats = still.parts.stats
+    stream = open_stream(still.client(), "?topics=findings")
+    assert "findings" not in events(next(stream))
+    stats.tick()
+    assert events(next(stream))["findings"]["findings"] == []
+    still.agent.findings = sick()
+    stats.tick()
+    assert [item["code"] for item in events(next(stream))["findings"]["findings"]] == ["one-core-works"]
+    still.agent.findings = {**still.agent.findings, "at_ms": 99_000}
+    stats.tick()
+    still.agent.findings = {**sick(), "findings": []}
+    stats.tick()
+    assert events(next(stream))["findings"]["findings"] == [], "a new look with the same findings is no news"

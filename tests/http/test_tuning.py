@@ -33,6 +33,16 @@ def test_an_override_of_nothing_is_warned_of(api: Client) -> None:
     assert api("GET", "/tuning").json["warnings"] == [warning]
 
 
+def test_an_override_of_an_interface_that_is_not_there_is_warned_of(api: Client, world: World) -> None:
+    world.agent.tuning[0]["places"][0]["place"] = "eth0"
+    etag = api("GET", "/tuning").json["etag"]
+    wanted = {"softirq-budget.eth0": "1", "softirq-budget.eth9": "1"}
+    answer = api("PATCH", "/tuning", {"overrides": wanted}, etag=etag)
+    assert answer.status_code == 200, answer.text
+    (warning,) = answer.json["warnings"]
+    assert "'eth9'" in warning["message"] and warning["field"] == "overrides/softirq-budget.eth9"
+
+
 def test_what_was_shown_can_be_sent_back(api: Client) -> None:
     shown = api("GET", "/tuning").json
     stored = api("PUT", "/tuning", {**shown, "overrides": {"a": "b"}}, etag=shown["etag"])

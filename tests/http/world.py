@@ -16,6 +16,9 @@ from werkzeug.serving import make_server
 
 from tests.service.fake_agent import FakeAgent
 from tests.stats.maps import Maps
+from weir.agent.tools import Tools
+from weir.diagnosis.findings import Findings
+from weir.diagnosis.shown import findings_json
 from weir.http.app import create_app, open_parts
 from weir.http.context import Context
 from weir.http.settings import Settings
@@ -39,12 +42,19 @@ class Agent(FakeAgent):
                 "id": "softirq-budget", "scope": "sysctl", "key": "net.core.netdev_budget_usecs",
                 "value": "2000", "override": None, "reason": "a poll round ends", "evidence": "E3",
                 "measured": "figure",
-                "places": [{"place": "", "wanted": "2000", "held": "2000", "state": "applied", "why": None}],
+                "places": [
+                    {
+                        "place": "", "override": None, "wanted": "2000", "held": "2000",
+                        "state": "applied", "why": None,
+                    }
+                ],
             }
         ]  # fmt: skip
+        self.findings = findings_json(Findings(), None) | {"period_s": 5.0, "cpu_ms_per_sample": None}
         self.hosts: list[dict[str, Any]] = []
         self.leases: list[dict[str, Any]] = []
         self.lease_changes: list[dict[str, Any]] = []
+        self.tools = Tools(lambda: frozenset({"lan0"}))
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None
@@ -65,10 +75,13 @@ class Agent(FakeAgent):
                 "interfaces": lambda _params, _peer: self.interfaces,
                 "system": self._system,
                 "tuning": lambda _params, _peer: self.tuning,
+                "findings": lambda _params, _peer: self.findings,
+                "try_remedy": self._try_remedy,
                 "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
                 "leases": self._leases,
                 "lease_changes": self._lease_changes,
                 **self.secrets.table(),
+                **self.tools.table(),
                 **self.states.table(),
                 **self.updates.table(),
                 **self.appliance.table(),
@@ -100,6 +113,11 @@ class Agent(FakeAgent):
         return Answer(
             {"layout": self.maps.layout(), "fds": ["details", "class", "delays"]}, tuple(self.maps.fds)
         )
+
+    def _try_remedy(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        names = ("code", "subject", "remedy", "revision")
+        trial = {"at_ms": 1000, "outcome": "measuring", "sentence": "It is measured again."}
+        return {**{name: params[name] for name in names}, **trial}
 
     def _leases(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         found = [item for item in self.leases if params["words"] in str(item)]

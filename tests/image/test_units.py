@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from weir.adapters import unbound
+from weir.backends.dns import DnsBackend
+from weir.backends.ntp import NtpBackend
+
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAY = ROOT / "board/overlay"
 # Their own units' names and targets, as Buildroot's packages install them.
@@ -74,6 +78,26 @@ def test_what_a_unit_may_write_is_there_before_it() -> None:
             seen += 1
             assert path.startswith(("-", "/sys/")) or path in own + made, f"{unit.name}: {path}"
     assert seen
+
+
+def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
+    """The agent starts them by name, and asks Buildroot's package and ours for program and user."""
+    state_dir = Path("/run/weir/daemons")
+    for name, file, daemon in (
+        ("chrony.service", "chrony.conf", NtpBackend(state_dir / "ntp", sets_clock=True).daemon),
+        ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", is_unit=True).daemon),
+    ):
+        units = [*OVERLAY.rglob(name), *OVERLAY.rglob(f"{name}.d/*.conf")]
+        text = "\n".join(unit.read_text(encoding="utf-8") for unit in units)
+        assert f"ConditionPathExists={daemon.config / file}\n" in text
+        assert re.search(rf"^ExecStart=/usr/sbin/\w+ .*{daemon.config / file}$", text, re.MULTILINE), name
+        assert f"StandardOutput=append:{daemon.config.parent}/said\n" in text
+    unit = (OVERLAY / "usr/lib/systemd/system/unbound.service").read_text(encoding="utf-8")
+    users = (ROOT / "package/weir-api/weir-api.mk").read_text(encoding="utf-8")
+    assert f"User={unbound.USER}\n" in unit and f"\t{unbound.USER} -1 {unbound.USER} -1 " in users
+    for defconfig in (ROOT / "configs").iterdir():
+        lines = defconfig.read_text(encoding="utf-8").splitlines()
+        assert {"BR2_PACKAGE_UNBOUND=y", "BR2_PACKAGE_CA_CERTIFICATES=y"} <= set(lines)
 
 
 def test_nobody_else_has_the_terminals_or_lets_anybody_in() -> None:

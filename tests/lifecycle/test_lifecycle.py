@@ -123,6 +123,9 @@ def test_the_lab_has_something_of_many_kinds_and_neighbours_that_answer() -> Non
     assert poll(lambda: state_of(api, "bgp-neighbors", "session") == ["Established"], 30)
     assert poll(lambda: state_of(api, "bgp-neighbors", "prefixes_received") == [1], 30)
     assert poll(lambda: state_of(api, "ospf-interfaces", "adjacencies") == [1], 30)
+    ask = ("dig", f"@{plan.LAN.router_v4}", "+short", "portal.home.arpa", "www1.example.com")
+    said = netns.run(["ip", "netns", "exec", plan.CLIENT, *ask])
+    assert said.split() == [plan.LAN.router_v4, plan.INTERNET_NAMES["www1.example.com"]]
     if has_tunnel:
         assert poll(lambda: state_of(api, "wireguard-peers", "session") == ["up"], 30)
 

@@ -86,7 +86,7 @@ def _(field: fields.Word) -> st.SearchStrategy[Any]:
 
 @values_of.register
 def _(field: fields.Ref) -> st.SearchStrategy[Any]:
-    return _several(*(INTERFACES if field.kind == "interface" else IDS))
+    return _several(*(INTERFACES if field.kind == "interface" else (*IDS, *field.also)))
 
 
 @values_of.register

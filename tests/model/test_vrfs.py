@@ -30,7 +30,7 @@ def said(*items: ConfigObject) -> list[str]:
 
 def test_a_vrf_is_written_as_it_is_read() -> None:
     assert from_json("interface", {"vrf_table": 0}, "green") == GREEN
-    assert to_stored_json(GREEN) == {"id": "green", "vrf_table": 0}
+    assert to_stored_json(GREEN) == {"id": "green", "role": "none", "vrf_table": 0}
     assert to_stored_json(replace(ACME, addresses=())) == {"id": "acme", "role": "lan", "vrf": "blue"}
     assert patched(ACME, {"vrf": None}) == replace(ACME, vrf=None)
     for field, value in (("vrf", "a/b"), ("vrf_table", -1), ("vrf_table", 65536), ("vrf_table", "7")):

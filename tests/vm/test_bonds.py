@@ -45,11 +45,13 @@ MOST_LOST = 50
 
 def bond(*members: str, **more: Any) -> Interface:
     made = Bond(tuple(map(BondMember, members)), **{"lacp_rate": "fast", **more})
-    return Interface("bond0", addresses=(f"{NEAR}/24",), bond=made)
+    return Interface("bond0", "lan", addresses=(f"{NEAR}/24",), bond=made)
 
 
 BOTH = bond("lk0", "lk1")
-TAGGED = Interface("tagged", addresses=(f"{NEAR_TAGGED}/24", "2001:db8:7::1/64"), vlan=Vlan("bond0", 7))
+TAGGED = Interface(
+    "tagged", "lan", addresses=(f"{NEAR_TAGGED}/24", "2001:db8:7::1/64"), vlan=Vlan("bond0", 7)
+)
 
 
 @pytest.fixture(scope="module")
@@ -273,12 +275,12 @@ def test_it_may_be_a_port_of_a_bridge(router: Router) -> None:
     more = Interface("bond0", bond=Bond((BondMember("lk0"), BondMember("lk1")), mode="balance-xor"))
     for lower, ports in ((below, ("bond0", "lk1")), (more, ("bond0",)), (below, ("bond0", "lk1"))):
         switch = Bridge(tuple(map(BridgePort, ports)))
-        router.bring(lower, Interface("br0", addresses=(f"{NEAR}/24",), bridge=switch))
+        router.bring(lower, Interface("br0", "lan", addresses=(f"{NEAR}/24",), bridge=switch))
         assert members("br0") == set(ports) and members() == {"lk0", "lk1"} - set(ports)
 
 
 def test_what_leaves_has_all_that_is_configured_of_it(router: Router) -> None:
-    alone = Interface("lk1", addresses=(f"{NEAR}/24", "2001:db8:70::1/64"))
+    alone = Interface("lk1", "lan", addresses=(f"{NEAR}/24", "2001:db8:70::1/64"))
     router.bring(Interface("bond0", bond=Bond((BondMember("lk0"), BondMember("lk1")))))
     router.bring(alone)
     assert not {"bond0", "br0"} & indexes().keys()
@@ -286,7 +288,7 @@ def test_what_leaves_has_all_that_is_configured_of_it(router: Router) -> None:
     assert f"{NEAR}/24" in held and "2001:db8:70::1/64" in held and ",UP" in held
     router.bring(BOTH, Interface("lk1"))
     assert members() == {"lk0", "lk1"}
-    router.bring(bond("lk0"), Interface("lk1", addresses=("2001:db8:70::1/64",)))
+    router.bring(bond("lk0"), Interface("lk1", "lan", addresses=("2001:db8:70::1/64",)))
     assert members() == {"lk0"} and "2001:db8:70::1/64" in run("ip", "address", "show", "lk1")
 
 

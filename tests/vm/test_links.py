@@ -107,8 +107,8 @@ def router(tmp_path: Path) -> Iterator[Router]:
 def bridge(*ports: BridgePort, **more: Any) -> list[Interface]:
     given = Bridge(ports, vlan_filtering=True, **more)
     return [
-        Interface("br0", addresses=("10.1.0.1/24",), bridge=given),
-        Interface("guests", addresses=("10.20.0.1/24",), vlan=Vlan("br0", 20)),
+        Interface("br0", "lan", addresses=("10.1.0.1/24",), bridge=given),
+        Interface("guests", "lan", addresses=("10.20.0.1/24",), vlan=Vlan("br0", 20)),
     ]
 
 
@@ -141,7 +141,7 @@ def test_frames_pass_in_the_vlans_of_both_ports_only(router: Router) -> None:
 def test_filtering_that_begins_later_costs_what_stays_no_packet(router: Router) -> None:
     ports = (BridgePort("lk0"), BridgePort("lk1"))
     plain, filtered = bridge(*ports, tagged=("20",)), bridge(*ports, tagged=("20",))
-    plain[0] = Interface("br0", addresses=("10.1.0.1/24",), bridge=Bridge(ports))
+    plain[0] = Interface("br0", "lan", addresses=("10.1.0.1/24",), bridge=Bridge(ports))
     router.bring(*plain)
     assert reaches("lk0", "10.20.0.3"), "tags are nobody's business"
     between = begin("lk0", "10.1.0.3", "-c", "100", "-i", "0.02")

@@ -195,7 +195,7 @@ def ports() -> list[ConfigObject]:
 
 
 def tunnel(key: str = "router") -> Interface:
-    return Interface("wg0", addresses=("10.9.0.1/24",), wireguard=Wireguard(KEYS[key]))
+    return Interface("wg0", "lan", addresses=("10.9.0.1/24",), wireguard=Wireguard(KEYS[key]))
 
 
 def peer(name: str, **more: Any) -> WireguardPeer:
@@ -362,7 +362,7 @@ def test_a_loopback_is_there_and_answers(router: Router, ends: dict[str, End]) -
 def test_what_others_made_under_its_name_stays(router: Router) -> None:
     run("ip", "link", "add", "wg1", "type", "dummy")
     try:
-        other = Interface("wg1", wireguard=Wireguard(KEYS["other"], 51821))
+        other = Interface("wg1", "lan", wireguard=Wireguard(KEYS["other"], 51821))
         with pytest.raises(Exception, match="wg1 is a dummy that Weir did not make"):
             router.bring(*whole(other))
     finally:

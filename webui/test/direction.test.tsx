@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { screen, waitFor, within } from "@testing-library/react";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { asCustomersSee } from "@/api/interfaces";
 import { shortRate } from "@/ui/rates";
 import { interfaceStats } from "./mock/live";
 import { FakeEventSource, mockRouter, renderAt } from "./render";
+
+vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
 
 mockRouter();
 const AT = 1_000;
@@ -19,13 +21,15 @@ describe("the directions of an interface", () => {
     const { unmount } = renderAt("/interfaces");
     await screen.findByRole("button", { name: "wan0" });
     await send();
-    const table = within(screen.getByRole("table", { name: "Interfaces" }));
+    const table = within(screen.getByRole("grid", { name: "interfaces" }));
     const titles = table.getAllByRole("columnheader").map((head) => head.textContent);
     expect(titles).toEqual(expect.arrayContaining(["↑ Upload", "↓ Download"]));
     expect(titles.join()).not.toMatch(/received|sent/i);
     const shown: Record<string, (string | null)[]> = {};
     for (const port of stats()) {
-      const cells = within(screen.getByRole("button", { name: port.id }).closest("tr")!).getAllByRole("cell");
+      const cells = within(
+        screen.getByRole("button", { name: port.id }).closest<HTMLElement>("[role=row]")!,
+      ).getAllByRole("gridcell");
       await waitFor(() => expect(cells[titles.indexOf("↑ Upload")]?.textContent).toMatch(/\d/));
       shown[port.id] = ["↑ Upload", "↓ Download"].map(
         (title) => cells[titles.indexOf(title)]?.textContent ?? null,

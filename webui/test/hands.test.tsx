@@ -5,17 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { forgetSteps } from "@/api/undo";
 import { mockRouter, renderAt } from "./render";
 
-/** jsdom lays nothing out: all rows are on the screen. */
-vi.mock("@tanstack/react-virtual", () => ({
-  useVirtualizer: ({ count }: { count: number }) => ({
-    getVirtualItems: () =>
-      Array.from({ length: count }, (_, index) => ({ index, start: index * 26, size: 26 })),
-    getTotalSize: () => count * 26,
-    scrollRect: { height: 600 },
-    measure: () => undefined,
-    scrollToIndex: () => undefined,
-  }),
-}));
+vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
 
 const router = mockRouter();
 

@@ -8,17 +8,7 @@ import { movedTo } from "@/table/useColumnDrag";
 import { mockRouter, renderAt } from "./render";
 import { shower, toy } from "./toys";
 
-/** jsdom lays nothing out: the first rows are on the screen. */
-vi.mock("@tanstack/react-virtual", () => ({
-  useVirtualizer: ({ count }: { count: number }) => ({
-    getVirtualItems: () =>
-      Array.from({ length: Math.min(count, 20) }, (_, index) => ({ index, start: index * 26, size: 26 })),
-    getTotalSize: () => count * 26,
-    scrollRect: { height: 600 },
-    measure: () => undefined,
-    scrollToIndex: () => undefined,
-  }),
-}));
+vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
 
 const router = mockRouter();
 const show = shower(router);

@@ -128,6 +128,7 @@ describe("every page", () => {
     ["/users", "Users and tokens"],
     ["/users?tab=tokens", "Users and tokens"],
     ["/diagnostics", "Diagnostics"],
+    ["/tools", "Tools"],
     ["/about", "About"],
     ["/account", "Account"],
     ["/import?report=rep1&fate=warning", "Import"],

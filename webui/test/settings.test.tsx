@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { describe, expect, it } from "vitest";
-import { typeWords } from "@/forms/queue-type/options";
-import { optionProblem, fieldsOf, readType, typeValuesOf } from "@/forms/queue-type/typeValues";
+import { describe, expect, it, vi } from "vitest";
 import { readQueue, valuesOf } from "@/forms/queueValues";
+import { draftOfObject, readDraft, type Entry } from "@/kinds/form/draft";
+import { DECLARED } from "@/kinds/kinds";
+import { typeWords } from "@/kinds/queue-type/words";
 import { stateOf } from "@/pages/tuning/settings";
 import type { QueueType, Setting } from "@/api/types";
 import { browserWords } from "@/ui/words";
 import { TUNING } from "./mock/network";
 import { mockRouter, renderAt } from "./render";
 import { mockQueue, NO_TOTAL } from "./mock/state";
+
+vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
 
 const router = mockRouter();
 const staged = (kind: string, id: string) => router.state.staged.get(`${kind}/${id}`)?.new;
@@ -74,12 +77,21 @@ describe("a queue type's form", () => {
     used_by: 0,
     warnings: [],
   };
+  const declared = DECLARED.get("queue-type")!;
   it("goes round unchanged, with options that it does not know", () => {
-    expect(readType(typeValuesOf(type))).toMatchObject({
+    expect(readDraft(declared, draftOfObject(declared, { ...type }))).toEqual({
       id: "pcq-down",
-      input: { type: "pcq", options: type.options },
+      input: { type: "pcq", options: type.options, comment: "" },
       messages: {},
     });
+  });
+  it("leaves out what was typed for another kind, and keeps what was stored", () => {
+    const draft = draftOfObject(declared, { ...type, options: { "pcq-rate": "2M", "cake-nat": "yes" } });
+    const typed: Entry[] = [...(draft["options"] as Entry[]), { key: "sfq-allot", value: "1500" }];
+    const read = (kind: string) =>
+      readDraft(declared, { ...draft, type: kind, options: typed }).input["options"];
+    expect(read("pcq")).toEqual({ "pcq-rate": "2M", "cake-nat": "yes" });
+    expect(read("sfq")).toEqual({ "sfq-allot": "1500", "cake-nat": "yes" });
   });
   it("says what a pcq does", () => {
     expect(typeWords(type)).toBe("a sub-queue for each destination /24: 2 Mbit/s each, 50KiB wait");
@@ -93,8 +105,8 @@ describe("a queue type's form", () => {
     ["pcq-src-address-mask", "33", true],
     ["pcq-burst-time", "10s", false],
   ])("checks %s=%s", (name, text, wrong) => {
-    const field = fieldsOf("pcq").find((item) => item.name === name)!;
-    expect(optionProblem(field, text) !== undefined).toBe(wrong);
+    const { messages } = readDraft(declared, draftOfObject(declared, { ...type, options: { [name]: text } }));
+    expect(Object.keys(messages)).toEqual(wrong ? [`options.${name}`] : []);
   });
   it("stages the options of its kind only", async () => {
     const user = userEvent.setup();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { act, screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { live } from "@/api/live";
 import { lampOf } from "@/app/Lamp";
 import { dropsOf } from "@/pages/queue/drops";
@@ -10,6 +10,8 @@ import { problem } from "./mock/answers";
 import { statsOf } from "./mock/live";
 import { mockQueue } from "./mock/state";
 import { mockRouter, renderAt } from "./render";
+
+vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
 
 const router = mockRouter();
 const API = "*/api/v1";
@@ -115,7 +117,7 @@ describe("other pages without an agent", () => {
       }),
     );
     renderAt("/interfaces");
-    const row = (await screen.findByText("lan9")).closest("tr")!;
+    const row = (await screen.findByRole("button", { name: "lan9" })).closest<HTMLElement>("[role=row]")!;
     await waitFor(() => expect(within(row).getByText("unknown")).toBeInstanceOf(HTMLElement));
     expect(row.textContent).not.toContain("missing");
     expect(row.textContent).not.toContain("off");
@@ -137,7 +139,7 @@ describe("other pages without an agent", () => {
     expect(screen.getByText(/What follows is the last answer/)).toBeInstanceOf(HTMLElement);
     unmount();
     renderAt("/interfaces");
-    const row = (await screen.findByRole("button", { name: "lan0" })).closest("tr")!;
+    const row = (await screen.findByRole("button", { name: "lan0" })).closest<HTMLElement>("[role=row]")!;
     silence();
     await waitFor(() => expect(within(row).getByText("unknown")).toBeInstanceOf(HTMLElement));
     const face = screen.getByRole("list", { name: "Ports" });

@@ -12,8 +12,9 @@ def draft_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.new")
 
 
-def replace(path: Path, content: bytes, *, durable: bool = False) -> None:
-    """Give `path` this content, readable by its owner only. Raises OSError; the old content stays then.
+def replace(path: Path, content: bytes, *, durable: bool = False, mode: int = 0o600) -> None:
+    """Give `path` this content, readable by its owner only unless `mode` says otherwise. Raises OSError; the
+    old content stays then.
 
     `durable`: also whenever the power goes, and the new content is on the disk on return.
     """
@@ -21,6 +22,7 @@ def replace(path: Path, content: bytes, *, durable: bool = False) -> None:
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
+        os.fchmod(file.fileno(), mode)  # whatever the umask
         if durable:
             file.flush()
             os.fsync(file.fileno())

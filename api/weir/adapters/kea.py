@@ -8,8 +8,6 @@ address yet, and a port below 1024; nothing else is left to it.
 from __future__ import annotations
 
 import json
-import os
-import pwd
 import shutil
 import socket
 import time
@@ -17,12 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from weir.adapters.unprivileged import make_folder, user_id, without_root
 from weir.model.problem import ApplyFailed, Unavailable
 
 USER = "_kea"
-_CAPABILITIES = "-all,+net_raw,+net_bind_service"
+PRODUCT = "the DHCP server Kea"
+_CAPABILITIES = ("net_raw", "net_bind_service")
 _MAX_ANSWER_BYTES = 64 << 20
-_APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
 _ALL_PROTOCOLS = "0003"
 """ETH_P_ALL, as Kea's raw sockets have it."""
 
@@ -40,28 +39,13 @@ class Kea:
     def make_folders(self) -> None:
         """For the user that Kea runs as. Raises `Unavailable` where Kea is not installed, or they cannot be
         made."""
-        uid = self._uid()
-        try:
-            for path in (self.control, self.leases.parent):
-                path.mkdir(mode=0o755, parents=True, exist_ok=True)
-                path.chmod(0o750)
-                os.chown(path, uid, pwd.getpwuid(uid).pw_gid)
-        except OSError as error:
-            raise Unavailable(
-                f"{error.filename} cannot be made: {error.strerror}", code="dhcp-files"
-            ) from error
+        for path in (self.control, self.leases.parent):
+            make_folder(path, USER, PRODUCT)
 
     def forget_process(self) -> None:
         """Of one that was killed: Kea would take whatever has its number now for itself."""
         for path in self.control.glob("*.pid"):
             path.unlink(missing_ok=True)
-
-    def _uid(self) -> int:
-        try:
-            return pwd.getpwnam(USER).pw_uid
-        except KeyError as error:
-            text = f"the DHCP server Kea is not installed: there is no user {USER}"
-            raise Unavailable(text, code="program-missing") from error
 
     def command(self, config: Path, *options: str) -> Sequence[str]:
         """Without root's rights. The folders are said by the environment: newer versions take no others."""
@@ -71,12 +55,8 @@ class Kea:
             "KEA_DHCP_DATA_DIR": self.leases.parent,
             "KEA_LOCKFILE_DIR": "none",
         }
-        # Debian's profile allows Kea its own folders only; where AppArmor is off, setpriv refuses the word.
-        confined = ("--apparmor-profile", "unconfined") if _has_apparmor() else ()
         return (
-            *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs"),
-            *(f"--inh-caps={_CAPABILITIES}", f"--ambient-caps={_CAPABILITIES}"),
-            *(f"--bounding-set={_CAPABILITIES}", *confined, "--"),
+            *without_root(USER, *_CAPABILITIES),
             *("env", *(f"{name}={value}" for name, value in places.items())),
             *(self._program, *options, str(config)),
         )
@@ -121,7 +101,7 @@ class Kea:
 
     def listens_on(self) -> frozenset[int]:
         """The indexes of the interfaces on which Kea's user has raw sockets."""
-        uid = str(self._uid())
+        uid = str(user_id(USER, PRODUCT))
         return frozenset(
             int(row[4]) for row in _packet_sockets() if row[7] == uid and row[3] == _ALL_PROTOCOLS
         )
@@ -132,13 +112,6 @@ def _left(deadline_s: float) -> float:
     if left_s <= 0:
         raise TimeoutError
     return left_s
-
-
-def _has_apparmor() -> bool:
-    try:
-        return _APPARMOR.read_text(encoding="ascii").startswith("Y")
-    except OSError:
-        return False
 
 
 def _packet_sockets() -> Iterable[list[str]]:

@@ -275,4 +275,4 @@ def _intact(rows: Iterable[tuple[Kind, str, str, int]], total: list[int]) -> Ite
         if row_sum(kind, object_id, body) != number_sum:
             raise ValueError(f"{kind} {object_id} is damaged")
         total[0] += number_sum
-        yield from_json(parse_kind(kind), json.loads(body), object_id)
+        yield from_json(parse_kind(kind), json.loads(body), object_id, is_stored=True)

@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -36,7 +36,7 @@ from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
 from weir.adapters.wireguard import Tunnels
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, early, learning, logs, protocols, tunnels
+from weir.agent import capabilities, early, learning, logs, protocols, sampler, tunnels
 from weir.agent import links as combined
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
@@ -50,19 +50,23 @@ from weir.agent.guard import PERIOD_S, Guard
 from weir.agent.handlers import Handlers
 from weir.agent.hosts import Hosts
 from weir.agent.last_good import LastGood
+from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
 from weir.agent.notify import notify
 from weir.agent.packet_sizes import Merging
 from weir.agent.reconciler import CHECK_S, Reconciler
 from weir.agent.routing import Routing
+from weir.agent.sampler import Sampler
 from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
 from weir.agent.states import States
 from weir.agent.store_client import StoreClient
+from weir.agent.tools import Tools
 from weir.agent.updates import Updates
 from weir.backends import tuning
 from weir.backends.dhcp import DhcpBackend
+from weir.backends.dns import CA_BUNDLE, DnsBackend
 from weir.backends.fast import FastPaths
 from weir.backends.firewall import FirewallBackend
 from weir.backends.forwarding import ForwardingBackend
@@ -77,7 +81,9 @@ from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
 from weir.model.limits import MAX_DOMAIN
 from weir.model.problem import Problem, Unavailable
-from weir.parts import NETWORK
+from weir.parts import DHCP, DNS, NETWORK
+from weir.parts import dhcp as dhcp_part
+from weir.parts import dns as dns_part
 from weir.wire.server import AgentServer, Peer
 
 log = logging.getLogger(__name__)
@@ -112,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
     add("--check-interval-s", type=float, default=CHECK_S, help="how often all of the store is looked at")
     add("--guard-interval-s", type=float, default=PERIOD_S, help="how often hooks and pins are looked at")
+    add("--look-interval-s", type=float, default=sampler.PERIOD_S, help="how often it looks what ails it")
     add("--probe-after-s", type=float, default=0.0, help="when the kernel's features are tried")
     add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
     add("--rauc-config", type=Path, default=rauc.DEFAULT_CONFIG, help="where an image describes its slots")
@@ -128,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         default=None,
         help="the copy of what runs, in a folder of root's own that lasts; default: in the state folder",
     )
+    add("--ca-bundle", type=Path, default=CA_BUNDLE, help="by which certificates of name servers are checked")
     add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
     add("--sets-clock", action="store_true", help="the machine's clock is the router's own")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
@@ -174,10 +182,10 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
     served = DhcpBackend(state_dir / "daemons" / "dhcp", _lasting(options) / "dhcp")
     made = combined.backends(held, links, state_dir, secrets)
-    parts = {"routing": routing_protocols, "dhcp": served, **made}
+    resolver = _resolver(options, state_dir)
+    parts = {"routing": routing_protocols, "dhcp": served, "dns": resolver, **made}
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, parts)
-    events = Events()
-    stack.callback(events.close)
+    events = stack.enter_context(closing(Events()))
     refusing = partial(capacity.explaining, lines.capacity)
     following = Following(store, last_good)
     configuration = Configuration(executor, Sharing(share), following, lines.capacity, refusing=refusing)
@@ -187,16 +195,16 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
-    states = _states(executor, frr, configuration, held, served, stack)
-    others = (*_beside(configuration, datapath, links, served), states, *_machine(options, data))
-    server = _server(options, (handlers, secrets, *others), handlers.closed)
+    states = _states(executor, frr, configuration, held, served, resolver, stack)
+    beside = (*_beside(configuration, datapath, links, served, stack), *_machine(options, data, stack))
+    server = _server(options, (handlers, secrets, states, *beside), handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
-    reconciler.start()
-    stack.callback(reconciler.stop)
-    guard.start()
-    stack.callback(guard.stop)
+    names = LeaseNames(served.leases, resolver, partial(_asked_of_services, configuration))
+    for thread in (reconciler, guard, names):
+        thread.start()
+        stack.callback(thread.stop)
     found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
     stack.callback(found.stop)
     log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
@@ -215,21 +223,49 @@ def _at_lines(datapath: Datapath, stack: ExitStack) -> tuple[ClassLines, ShareCo
 
 
 def _beside(
-    configuration: Configuration, datapath: Datapath, links: Links, served: DhcpBackend
-) -> tuple[Hosts, GivenLeases]:
-    """Who tells of the stations beside the router."""
+    configuration: Configuration,
+    datapath: Datapath,
+    links: Links,
+    served: DhcpBackend,
+    stack: ExitStack,
+) -> tuple[Hosts, GivenLeases, Tools]:
+    """Who tells of the stations beside the router, and of what is on the way to others."""
     given = GivenLeases(configuration, served.leases)
-    return Hosts(configuration, datapath, links, given.names), given
+    tools = Tools(partial(_fast_paths, configuration))
+    stack.callback(tools.stop)
+    return Hosts(configuration, datapath, links, given.names), given, tools
+
+
+def _fast_paths(configuration: Configuration) -> frozenset[str] | None:
+    """The interfaces whose packets may pass beside the network stack; None: not known."""
+    if not configuration.loaded:
+        return None
+    decisions = dict(configuration.executor.decisions)
+    return frozenset(name for name, decision in decisions.items() if decision.fast)
+
+
+def _resolver(options: argparse.Namespace, state_dir: Path) -> DnsBackend:
+    folder = state_dir / "daemons" / "dns"
+    return DnsBackend(folder, is_unit=options.sets_clock, ca_bundle=options.ca_bundle)
+
+
+def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:
+    with configuration.lock:
+        compiled = configuration.compiled
+        return (compiled.of(DNS), compiled.of(DHCP)) if configuration.loaded else ({}, {})
 
 
 def _machine(
-    options: argparse.Namespace, data: Callable[[], dict[str, Any] | None]
-) -> tuple[Updates, Appliance]:
+    options: argparse.Namespace, data: Callable[[], dict[str, Any] | None], stack: ExitStack
+) -> tuple[Updates, Appliance, Sampler]:
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
-    return updates, Appliance(machine, TimeZone(), updates.busy)
+    looking = Sampler(period_s=options.look_interval_s)
+    looking.start()
+    stack.callback(looking.stop)
+    return updates, Appliance(machine, TimeZone(), updates.busy), looking
 
 
 def _executor(
@@ -265,13 +301,17 @@ def _states(
     configuration: Configuration,
     held: Tunnels,
     served: DhcpBackend,
+    resolver: DnsBackend,
     stack: ExitStack,
 ) -> States:
     counted = {
         "firewall-rule": executor.firewall.counted,
         "nat-rule": executor.firewall.connections,
+        "zone": executor.firewall.zones,
+        "zone-policy": executor.firewall.policies,
         **learning.sources(frr, configuration),
         "dhcp-reservation": served.learn_reservations,
+        "dns-forward": resolver.learn_forwards,
     }
     learnt = {**executor.learners(), **combined.sources(held, configuration, stack)}
     return States({**counted, **protocols.sources(frr, configuration), **learnt})
@@ -363,7 +403,9 @@ def _early_start(path: Path | None, configuration: Configuration) -> Callable[[]
 
 def _server(
     options: argparse.Namespace,
-    parts: Sequence[Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States],
+    parts: Sequence[
+        Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States | Tools | Sampler
+    ],
     on_close: Callable[[Peer], None],
 ) -> AgentServer:
     """Root may connect, and the user of the API where one is named."""

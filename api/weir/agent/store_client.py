@@ -276,7 +276,9 @@ def _object(kind: object, object_id: object, body: object) -> ConfigObject | Non
         return None
     if not (isinstance(kind, str) and isinstance(object_id, str) and isinstance(body, str)):
         raise Unavailable("an object of the store has no name", code="store-damaged")
-    return from_json(parse_kind(kind), decode(body.encode("utf-8", "surrogatepass")), object_id)
+    return from_json(
+        parse_kind(kind), decode(body.encode("utf-8", "surrogatepass")), object_id, is_stored=True
+    )
 
 
 def _integer(answer: JsonObject, name: str) -> int:

@@ -42,7 +42,14 @@ class LeaseTable:
         """A heap of when leases end, also those that were renewed since."""
         self._changes: deque[LeaseChange] = deque(maxlen=KEPT_CHANGES)
         self._count = 0
+        self._version = 0
         self._is_first = True
+
+    def version(self) -> int:
+        """A number that changes with whatever `held` answers. Raises `Unavailable`."""
+        with self._lock:
+            self._follow()
+            return self._version
 
     def held(self) -> Mapping[str, Lease]:
         """Those that have not ended, by address. Raises `Unavailable`."""
@@ -75,6 +82,7 @@ class LeaseTable:
         for number, address in sorted((int(IPv4Address(address)), address) for address in touched):
             lease = self._file.held.get(address)
             self._put(number, lease if lease is not None and lease.expires_s > now_s else None)
+        self._version += bool(touched)
         self._is_first = False
 
     def _put(self, number: int, lease: Lease | None) -> None:

@@ -49,13 +49,28 @@ class Sight:
             for rule in rules
             if rule.chain in ("forward", *NAT_CHAINS)
         ]
-        named = frozenset[str]().union(*ends) if all(ends) else frozenset[str]()
+        named = _named(rules) if all(ends) else frozenset[str]()
         tracked = any(rule.verdict == "bound" for rule in rules)
         return cls(bool(ends), foreign, named, tracked, next(filter(None, map(_looks_at_each, rules)), ""))
 
     def filters(self, ifname: str) -> bool:
         """Whether rules of ours may match what is forwarded by the interface."""
         return self.filtered and (not self.named or ifname in self.named)
+
+
+def _named(rules: Sequence[PacketRule]) -> frozenset[str]:
+    """The interfaces of which rules speak. Of a rule about packets from some to others that is one side:
+    where that side is not fast, no packet goes between them in XDP."""
+    forwarding = [rule for rule in rules if rule.chain in ("forward", *NAT_CHAINS)]
+    sides = [
+        (frozenset((*rule.in_interfaces, *rule.in_members)), frozenset(rule.out_interfaces))
+        for rule in forwarding
+    ]
+    named = frozenset[str]().union(*(came or leaves for came, leaves in sides if not (came and leaves)))
+    for came, leaves in sides:
+        if came and leaves and not came <= named and not leaves <= named:
+            named |= came if len(came) <= len(leaves) else leaves
+    return named
 
 
 def _looks_at_each(rule: PacketRule) -> str:

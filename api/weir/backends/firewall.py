@@ -28,6 +28,7 @@ from weir.parts.filter import rule_of as filter_rule_of
 from weir.parts.firewall import Rules, tracks
 from weir.parts.nat import rule_of as nat_rule_of
 from weir.parts.rule import NAT_CHAINS, PacketRule
+from weir.parts.zones import NO_ZONES, policy_of, zone_of
 
 _CHAINS = (
     # Before connections are looked up (-200): the zone says where.
@@ -138,15 +139,20 @@ class FirewallBackend:
 
     def counted(self, ids: Collection[str] | None) -> dict[str, dict[str, int]]:
         """Packets and bytes that matched configured rules, of these or of all. Raises as `read`."""
-        return {
-            name: {"packets": int(item["packets"]), "bytes": int(item["bytes"])}
-            for name, item in _counters(filter_rule_of, ids)
-        }
+        return _decided(filter_rule_of, ids)
 
     def connections(self, ids: Collection[str] | None) -> dict[str, dict[str, int]]:
         """Connections that NAT rules translated, of these or of all: only the first packet of one meets them.
         Raises as `read`."""
         return {name: {"connections": int(item["packets"])} for name, item in _counters(nat_rule_of, ids)}
+
+    def zones(self, ids: Collection[str] | None) -> dict[str, dict[str, int]]:
+        """What was dropped for want of a right, by zone. Raises as `read`."""
+        return _decided(zone_of, ids)
+
+    def policies(self, ids: Collection[str] | None) -> dict[str, dict[str, int]]:
+        """What zone policies decided. Raises as `read`."""
+        return _decided(policy_of, ids)
 
     def forget_flows(self) -> None:
         """Connections go up the stack and meet the rules again, which may judge them otherwise now."""
@@ -162,7 +168,9 @@ class FirewallBackend:
         delta: Replaced[Rules] | None = look.delta
         text = "" if delta is None else _cost(delta.before, delta.after)
         if text:
-            objects = look.changed_of("firewall", "nat-rule", "interface", "firewall-rule")
+            objects = look.changed_of(
+                "firewall", "zone", "zone-policy", "nat-rule", "interface", "firewall-rule"
+            )
             yield from for_each(objects, "drops-sessions", text, sessions=look.sessions(EVERYBODY))
         if delta is not None:
             yield from judged_otherwise(delta, look)
@@ -200,6 +208,13 @@ class FirewallBackend:
         if self._learnt is None or self._learnt[0] != limits:
             self._learnt = (limits, connection_limits.expected(limits))
         return self._learnt[1]
+
+
+def _decided(rule_of: Callable[[str], str | None], ids: Collection[str] | None) -> dict[str, dict[str, int]]:
+    return {
+        name: {"packets": int(item["packets"]), "bytes": int(item["bytes"])}
+        for name, item in _counters(rule_of, ids)
+    }
 
 
 def _counters(
@@ -274,9 +289,11 @@ def table_of(wanted: FirewallWanted) -> Table | None:
 
 
 def _flow_place(rules: Sequence[PacketRule]) -> int:
-    """Behind what people configured, so that what they drop is not known to XDP; or before a rule of theirs
-    that accepts all that is established, behind which no rule sees it."""
+    """Behind what people configured and what may pass nothing: what is dropped is not known to XDP. Or
+    before a rule of theirs that accepts all that is established, behind which no rule sees it."""
     for place, rule in enumerate(rules):
+        if rule.made_by == NO_ZONES and rule.verdict == "drop":
+            continue
         if not rule.is_configured or _accepts_established(rule):
             return place
     return len(rules)

@@ -10,6 +10,7 @@ from weir.backends.nft_rules import texts
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.nat_rule import NatRule
+from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
 from weir.parts.explained import Line
@@ -58,7 +59,9 @@ def _is_of(rule: PacketRule, item: ConfigObject) -> bool:
         return rule.nat == item.id
     if isinstance(item, Interface):
         return item.id in (*rule.in_interfaces, *rule.in_members, *rule.out_interfaces)
-    return isinstance(item, Firewall) and not rule.is_configured and not rule.nat
+    if isinstance(item, (Zone, ZonePolicy)):
+        return rule.made_by == f"{item.kind}/{item.id}"
+    return isinstance(item, Firewall) and not rule.is_configured and not rule.nat and not rule.made_by
 
 
 def _field_of(rule: PacketRule, item: ConfigObject) -> str:
@@ -67,6 +70,8 @@ def _field_of(rule: PacketRule, item: ConfigObject) -> str:
         return "action" if isinstance(item, FirewallRule) else f"firewall rule {rule.comment}"
     if rule.nat:
         return _nat_field(rule) if isinstance(item, NatRule) else f"NAT rule {rule.nat}"
+    if isinstance(item, (Zone, ZonePolicy)):
+        return "action" if isinstance(item, ZonePolicy) else "reaches"
     if isinstance(item, Interface):
         return "vrf" if rule.verdict == "zone" else "role"
     if rule.verdict in ("masquerade", "zone"):

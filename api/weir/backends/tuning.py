@@ -31,6 +31,8 @@ Scope = Literal["sysctl", "interface", "cmdline", "service"]
 _MEMORY = re.compile(r"memory/([1-9]\d*)")
 _RING = re.compile(r"min\(maximum,(\d+)\)")
 _SIZE = re.compile(r"(\d+)([KMG])")
+AT = "."
+"""Between a setting and the place that an override is for: `threaded-napi.eth1`."""
 _SHAPERS = "fq."
 """Keys of the leaves that the shaper makes: it sets them itself, and pacing rests on them."""
 _MATCHES: dict[str, Set[str]] = {"interface": {"kind", "queues", "driver"}, "service": {"unit"}}
@@ -159,10 +161,11 @@ class TuningBackend:
     def targets(self, links: Mapping[str, Link], overrides: Mapping[str, str]) -> Iterator[Target]:
         """Every setting at every place where it fits, with what is wanted and what is held."""
         for setting in self._settings:
-            overridden = setting.id in overrides
-            value = overrides.get(setting.id, setting.value)
             for place in self._places(setting, links):
+                own, general = f"{setting.id}{AT}{place}", setting.id
+                value = overrides.get(own, overrides.get(general, setting.value))
                 wanted = self._resolved(setting, value, place) if value else None
+                overridden = own in overrides or general in overrides
                 yield Target(setting, place, wanted, self._held(setting, place), overridden)
 
     def to_json(self, overrides: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -175,6 +178,7 @@ class TuningBackend:
             entry["places"].append(
                 {
                     "place": target.place,
+                    "override": overrides.get(f"{setting.id}{AT}{target.place}"),
                     "wanted": target.wanted,
                     "held": target.held,
                     "state": state,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -69,6 +70,18 @@ class Client:
             options["json"] = body
         response = self.send(method, path, timeout=LONG_TIMEOUT, **options)
         return _object(response) if response.content else {}
+
+    @contextmanager
+    def stream(self, method: str, path: str, body: Json) -> Iterator[httpx.Response]:
+        """An answer that is read while it comes; leaving the block ends it. Raises as `send`."""
+        try:
+            with self._http.stream(method, path, json=body) as response:
+                if not response.is_success:
+                    response.read()
+                    raise ApiError(response.status_code, _problem(response))
+                yield response
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise Unreachable(f"{self.url} does not answer: {error}") from error
 
     def pages(self, path: str, most: int | None = None, **query: Any) -> Iterator[Json]:
         """All items of a list, page by page, at most `most`; those asked for `with` their state have it."""

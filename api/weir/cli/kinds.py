@@ -88,6 +88,13 @@ def group_of(declaration: Declaration, verbs: Verbs | None = None) -> click.Grou
     return group
 
 
+def parameters_of(members: Iterable[Member]) -> list[click.Parameter]:
+    """Arguments for the members that must be given, options for the others."""
+    members = tuple(members)
+    needed = [click.Argument([item.name], type=_type(item.field)) for item in members if item.required]
+    return [*needed, *_options(item for item in members if not item.required)]
+
+
 def _article(singular: str) -> str:
     return "an" if singular[0] in "aeiou" else "a"
 

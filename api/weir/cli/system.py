@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weir stats top` and `weir doctor`."""
+"""`weir stats top`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from weir.cli import output
-from weir.cli.group import REFUSED, Command, Group, Session, pass_session
+from weir.cli.group import Command, Group, Session, pass_session
 from weir.cli.queues import rate_cell
 
 Json = dict[str, Any]
@@ -91,39 +91,6 @@ def delay_cell(delay_us: Json | None) -> str:
     return f"{longer_us:.0f} us" if longer_us < 1000 else f"{longer_us / 1000:.1f} ms"
 
 
-@click.command("doctor", cls=Command)
-@pass_session
-def doctor(session: Session) -> None:
-    """Is the router well? Exit code 1 when something has failed."""
-    answer = session.client.get("/system")
-    if session.json:
-        output.show_json(answer)
-    else:
-        show_health(answer)
-    if answer["health"] == "failed":
-        click.get_current_context().exit(REFUSED)
-
-
-def show_health(answer: Json) -> None:
-    click.echo(
-        f"Weir {answer['version']} on {answer['hostname'] or '?'}, kernel {answer['kernel'] or '?'}, "
-        f"{_configuration(answer)}."
-    )
-    colours = {"ok": "green", "warning": "yellow", "failed": "red"}
-    for check in answer["checks"]:
-        state = click.style(f"{check['state']:<8}", fg=colours[check["state"]])
-        click.echo(f"{state} {check['id']}: {output.clean(check['message'])}")
-    for item in answer["capabilities"]:
-        if not item["available"]:
-            click.echo(f"{'missing':<8} {item['id']}: {output.clean(item['reason'] or '')}")
-
-
-def _configuration(answer: Json) -> str:
-    if answer["queue_count"] is None:
-        return "configuration not readable"
-    return f"revision {answer['revision']}, {output.counted(answer['queue_count'], 'queue')}"
-
-
 @click.command("system", cls=Command)
 @pass_session
 def system(session: Session) -> None:
@@ -132,5 +99,5 @@ def system(session: Session) -> None:
 
 
 def register(main: click.Group) -> None:
-    for command in (stats, doctor, system):
+    for command in (stats, system):
         main.add_command(command)

@@ -30,7 +30,7 @@ def show(session: Session) -> None:
 @click.argument("value")
 @pass_session
 def override(session: Session, setting: str, value: str) -> None:
-    """Override SETTING (its id); the value "" leaves what the kernel has."""
+    """Override SETTING, by its id or, for one interface, as id.INTERFACE; "" leaves what the kernel has."""
     change(session, setting, value)
 
 
@@ -68,13 +68,13 @@ def show_settings(session: Session, answer: Json) -> None:
     output.table(("SETTING", "WHERE", "NOW", "WANTED", "STATE"), rows)
     known = {item["id"] for item in answer["settings"]}
     for name in answer["overrides"]:
-        if name not in known:
+        if name.partition(".")[0] not in known:
             click.echo(f"{output.clean(name)}: this release has no such setting", err=True)
 
 
 def _wanted(item: Json, place: Json) -> str:
     """With a star where an operator chose it."""
-    return f"{place['wanted'] or ''}{' *' if item['override'] is not None else ''}"
+    return f"{place['wanted'] or ''}{' *' if (item['override'], place['override']) != (None, None) else ''}"
 
 
 def register(main: click.Group) -> None:

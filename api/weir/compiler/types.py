@@ -150,7 +150,7 @@ class PortSpec:
     """An interface under the datapath. `interface_slot`: class of packets that no prefix claims, 0 = none."""
 
     ifname: str
-    role: Literal["lan", "wan", "none"]
+    role: str
     shaper: Literal["auto", "edt", "police", "htb"]
     overhead_bytes: int
     interface_slot: int

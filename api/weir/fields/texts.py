@@ -58,6 +58,16 @@ class Text(Characters):
         return f"{least} {self.max_chars:,} characters"
 
 
+class Quantity(Text):
+    """A number as people write it, kept as they wrote it: one that matches `pattern`, or a rate or a time in
+    any of the ways that forms take where `unit` is `bps` or `ms`."""
+
+    def __init__(self, max_chars: int, *, pattern: str = "", unit: str = "", **said: Any) -> None:
+        super().__init__(max_chars, **said)
+        self.pattern = pattern
+        self.unit = unit
+
+
 class Moment(Text):
     """A time, as RFC 3339 text in UTC: what state says of a last handshake or a next try."""
 
@@ -250,8 +260,8 @@ class Ref(Characters):
     `role` is what that object is called where it is named: "VRF" for an interface that must be one, which
     `fits` decides; `unfit` tells people how to know those that do. `offered` says the same of the objects'
     JSON: which of them a form offers. One that may be `unconfigured` may name what the router has without
-    configuration as well. With `own_rules` the kind has rules of its own for it, which say more
-    than those that all references have.
+    configuration as well; what is in `also` is built in, and named without being configured. With
+    `own_rules` the kind has rules of its own for it, which say more than those that all references have.
     """
 
     def __init__(
@@ -265,6 +275,7 @@ class Ref(Characters):
         offered: When | None = None,
         own_rules: bool = False,
         unconfigured: bool = False,
+        also: tuple[str, ...] = (),
         **said: Any,
     ) -> None:
         super().__init__(1, ids.max_chars, **said)
@@ -276,9 +287,11 @@ class Ref(Characters):
         self.offered = offered
         self.own_rules = own_rules
         self.unconfigured = unconfigured
+        self.also = also
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
         return reader.matching(name, default, self.ids.pattern, self.ids.wanted)
 
     def bounds(self) -> str:
-        return f"name of a {self.role}" if self.unconfigured else f"id of a configured {self.role}"
+        words = f"name of a {self.role}" if self.unconfigured else f"id of a configured {self.role}"
+        return ", ".join((*(f"`{name}`" for name in self.also), words))

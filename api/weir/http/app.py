@@ -13,12 +13,13 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from weir.http import problems, security, ui
 from weir.http.context import Context
 from weir.http.endpoint import Operation, Resource
-from weir.http.rendering import moment, pending_answer, state_json
+from weir.http.rendering import findings_answer, moment, pending_answer, state_json
 from weir.http.resources import (
     auth,
     backup,
     candidate,
     decisions,
+    diagnosis,
     documentation,
     hosts,
     imports,
@@ -32,6 +33,7 @@ from weir.http.resources import (
     setup,
     stats,
     system,
+    tools,
     tuning,
     tunnels,
     updates,
@@ -63,7 +65,9 @@ _LAST: tuple[Resource, ...] = (
     stats.resource,
     hosts.resource,
     decisions.resource,
+    diagnosis.resource,
     leases.resource,
+    tools.resource,
     imports.resource,
     imports.exports,
     backup.resource,
@@ -196,6 +200,7 @@ def open_parts(settings: Settings) -> Context:
         service.auth.still_good,
         lambda ids: _head(service, ids),
         StateFeed(lambda kind, ids: _learnt(service, kind, ids), state_json, moment),
+        findings_answer,
     )
     stats.start()
     if settings.first_setup:

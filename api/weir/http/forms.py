@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m weir.http.forms` writes what the web interface knows of the kinds, in webui/src/kinds.
 
+tools.json has the same of the tools' arguments and events.
 names.json is in the browser's first load: per kind how it is called, and where it is found. forms.json comes
 with the first page that needs it: the defaults of its fields, and all that its list and its form are made of,
 which OpenAPI types cannot tell a program in the browser.
@@ -38,6 +39,7 @@ from weir.fields import (
     Position,
     Prefix,
     PublicKey,
+    Quantity,
     Ref,
     Rows,
     Secret,
@@ -52,17 +54,24 @@ from weir.fields import (
 )
 from weir.fields.members import Member
 from weir.kinds import DECLARED
-from weir.kinds.declaration import AREAS, Declaration
+from weir.kinds.declaration import AREAS, Declaration, Known
 from weir.kinds.words import label_of, titled, unit_of
 from weir.model.limits import DAYS
+from weir.tools import TOOLS, Tool
 
 FOLDER = Path(__file__).resolve().parents[3] / "webui" / "src" / "kinds"
 Json = dict[str, Any]
+TOOL = "tool."
+"""Arguments of a tool are called as fields in a group: by their names."""
 
 
 def files() -> dict[str, str]:
     """The text of each file by its name, the same for the same declarations."""
-    return {"names.json": _text(named()), "forms.json": _text(described())}
+    return {
+        "names.json": _text(named()),
+        "forms.json": _text(described()),
+        "tools.json": _text({name: _tool(tool) for name, tool in TOOLS.items()}),
+    }
 
 
 def _text(content: Json) -> str:
@@ -104,6 +113,26 @@ def _form(declared: Declaration) -> Json:
     }
 
 
+def _tool(tool: Tool) -> Json:
+    """What a tool's form is made of, and which members of its events are shown."""
+    group = tool.group
+    return {
+        "title": tool.title,
+        "about": tool.about,
+        "scope": tool.scope,
+        "answers": tool.answers,
+        "key": tool.key,
+        "columns": {
+            event: [{"name": name, "label": titled(name), "unit": unit_of(name)} for name in names]
+            for event, names in tool.columns.items()
+        },
+        "defaults": {
+            item.name: item.field.to_json(item.default) for item in group.members if not item.required
+        },
+        "fields": [_member(tool.name, item, TOOL) for item in group.members],
+    }
+
+
 def _structure(declaration: Declaration) -> Json:
     """What an object is one of, and in which lists it has its place."""
     one_of, order = declaration.one_of, declaration.order
@@ -120,7 +149,31 @@ def fields_of(declaration: Declaration) -> list[Json]:
     """The fields of a kind as a form and a list need them, in their order."""
     one_of = declaration.one_of
     first = [] if one_of is None else [_choice(declaration.kind, one_of)]
-    return [*first, *(_member(declaration.kind, member) for member in declaration.members)]
+    known = declaration.known
+    return [
+        *first,
+        *(
+            {
+                **_member(declaration.kind, member),
+                **(
+                    {"known": _known_of(declaration.kind, known[member.name])} if member.name in known else {}
+                ),
+            }
+            for member in declaration.members
+        ),
+    ]
+
+
+def _known_of(kind: str, known: Known) -> list[Json]:
+    """The names in a table that have fields of their own, each for the objects that it has a meaning for."""
+    return [
+        {
+            **_member(kind, Member(name, field, None, False, True)),
+            "when": {"field": known.by, "is": [case], "unless": False},
+        }
+        for case, fields in known.fields.items()
+        for name, field in fields.items()
+    ]
 
 
 def state_of(declaration: Declaration) -> list[Json]:
@@ -225,6 +278,10 @@ def shape(field: Field) -> Json:
             return {"type": "choice", "choices": list(field.choices)}
         case Moment():
             return {"type": "moment"}
+        case Quantity():
+            said = {"pattern": field.pattern, "unit": field.unit}
+            given = {name: text for name, text in said.items() if text}
+            return {"type": "text", "most": field.max_chars, "lines": False, **given}
         case Text():
             return {"type": "text", "most": field.max_chars, "lines": field.lines}
         case Ports() | SetMember() | Label() | Mac() | Vlans() | Target() | End() | AddressRange():
@@ -243,6 +300,8 @@ def shape(field: Field) -> Json:
             offered: Json = {} if field.offered is None else {"offered": when_json(field.offered)}
             if field.unconfigured:
                 offered["unconfigured"] = True
+            if field.also:
+                offered["also"] = list(field.also)
             return {"type": "ref", "kind": field.kind, "role": field.role, **offered}
         case Hours():
             return {"type": "group", "fields": _HOURS}

@@ -133,6 +133,27 @@ def committed_json(committed: Committed) -> dict[str, Any]:
     }
 
 
+def findings_answer(found: dict[str, Any]) -> dict[str, Any]:
+    """What the agent says of its findings, with times as the API writes them."""
+    findings = [_timed(item, since="since_ms", seen="seen_ms") for item in found["findings"]]
+    kept = ("period_s", "cpu_ms_per_sample", "looked_at", "not_looked_at")
+    return {
+        "at": moment(found["at_ms"]),
+        **{name: found[name] for name in kept},
+        "findings": findings,
+        "trials": [trial_answer(item) for item in found["trials"]],
+    }
+
+
+def trial_answer(trial: dict[str, Any]) -> dict[str, Any]:
+    return _timed(trial, at="at_ms")
+
+
+def _timed(item: dict[str, Any], **times: str) -> dict[str, Any]:
+    kept = {name: value for name, value in item.items() if name not in times.values()}
+    return {**kept, **{name: moment(item[source]) for name, source in times.items()}}
+
+
 def candidate_json(view: CandidateView) -> dict[str, Any]:
     summary = view.summary
     return {

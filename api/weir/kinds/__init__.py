@@ -12,6 +12,10 @@ from weir.kinds import (
     bgp_neighbor,
     dhcp_reservation,
     dhcp_server,
+    dns,
+    dns_block_list,
+    dns_forward,
+    dns_record,
     firewall,
     firewall_rule,
     interface,
@@ -30,6 +34,7 @@ from weir.kinds import (
     static_route,
     tuning,
     wireguard_peer,
+    zone,
 )
 from weir.kinds.declaration import Declaration
 
@@ -51,6 +56,8 @@ DECLARED: dict[str, Declaration] = {
         ospf.KIND,
         ospf_interface.KIND,
         firewall.KIND,
+        zone.ZONE,
+        zone.POLICY,
         firewall_rule.KIND,
         nat.KIND,
         service.KIND,
@@ -58,6 +65,10 @@ DECLARED: dict[str, Declaration] = {
         sets.ENTRY,
         dhcp_server.KIND,
         dhcp_reservation.KIND,
+        dns.KIND,
+        dns_record.KIND,
+        dns_forward.KIND,
+        dns_block_list.KIND,
         ntp.KIND,
         tuning.KIND,
     )

@@ -11,7 +11,8 @@ means the same as leaving it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any, Literal, get_args
@@ -27,6 +28,15 @@ AREAS: tuple[Area, ...] = get_args(Area)
 """In the order of the navigation."""
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The names in a `Table` that have a meaning, by what the field `by` of the same object is: a form asks
+    for them as for fields. The table takes any others, too."""
+
+    by: str
+    fields: Mapping[str, Mapping[str, Field]]
+
+
 class Declaration:
     """One kind: its fields, its names, and its rules.
 
@@ -38,7 +48,9 @@ class Declaration:
     them, `page` where the browser does, and `argument` what an object's id is called there. `one_of` says
     what an object of the kind is made as. `named_by` is the field that people know an object by. `area` is
     where the navigation has the kind, and `purpose` says above an empty list what its objects are for.
-    `state` are the fields that the router learns about an object, and nobody writes.
+    `known` are the names in a `Table` that have a meaning. `state` are the fields that the router learns
+    about an object, and nobody writes. `earlier` makes of what an earlier release stored what this one would
+    have; fields of `always` are stored with their default, too.
     """
 
     def __init__(
@@ -61,6 +73,9 @@ class Declaration:
         state: Mapping[str, Field] | None = None,
         argument: str = "",
         one_of: OneOf | None = None,
+        earlier: Callable[[Reader], None] | None = None,
+        always: tuple[str, ...] = (),
+        known: Mapping[str, Known] | None = None,
     ) -> None:
         self.of = of
         self.kind = of.kind
@@ -80,6 +95,9 @@ class Declaration:
         self.path = self.kind if is_single else plural.lower().replace(" ", "-")
         self.argument = argument or f"{short}_id"
         self.one_of = one_of
+        self._earlier = earlier
+        self._always = frozenset(always)
+        self.known: Mapping[str, Known] = known or {}
         self._take_members(of)
 
     def _take_members(self, of: type[ConfigObject]) -> None:
@@ -117,11 +135,14 @@ class Declaration:
         }
         """As JSON."""
         self._stored = tuple(
-            (item.name, _NONE if item.required else item.default, item.field) for item in self.members
+            (item.name, _NONE if item.required or item.name in self._always else item.default, item.field)
+            for item in self.members
         )
 
     def read(self, reader: Reader) -> ConfigObject:
         """The object that a JSON object describes; what is wrong with it is noted at the reader."""
+        if self._earlier is not None and reader.is_stored:
+            self._earlier(reader)
         if self._learnt:
             for name in self._learnt & reader.data.keys():
                 reader.error(

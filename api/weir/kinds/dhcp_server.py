@@ -26,6 +26,7 @@ from weir.fields import (
     Whole,
 )
 from weir.kinds.declaration import Declaration
+from weir.kinds.dns import Dns, answers_on
 from weir.model.address import is_dns_name
 from weir.model.address_range import Span, span_of, span_text, without
 from weir.model.dhcp_options import CODES, OWN, VALUE_TYPES, code_of, value_bytes
@@ -128,13 +129,17 @@ class DhcpServer(ConfigObject):
             MAX_SERVERS_NAMED,
             label="DNS servers",
             option="dns",
-            help="Whom clients ask for names.",
+            help="Whom clients ask for names. Empty: this router, where its name service answers them.",
             example="192.0.2.53",
         ),
     ] = ()
     domain: Annotated[
         str | None,
-        HostName(help="What clients append to names without a dot.", example="office.example.net"),
+        HostName(
+            help="What clients append to names without a dot. Empty: the name service's local domain, where "
+            "this router is their DNS server.",
+            example="office.example.net",
+        ),
     ] = None
     ntp_servers: Annotated[
         tuple[str, ...],
@@ -239,7 +244,7 @@ def _v4(text: str) -> IPv4Address | None:
     return None if ":" in text else IPv4Address(text)
 
 
-def is_told_in_ipv4(_view: View, server: DhcpServer) -> Iterator[Finding]:
+def is_told_in_ipv4(view: View, server: DhcpServer) -> Iterator[Finding]:
     """What clients are told fits into DHCP for IPv4."""
     named = (("dns_servers", server.dns_servers), ("ntp_servers", server.ntp_servers))
     gateway = () if server.gateway is None else (server.gateway,)
@@ -250,7 +255,8 @@ def is_told_in_ipv4(_view: View, server: DhcpServer) -> Iterator[Finding]:
                 yield error("not-ipv4", server, field, text)
     if server.domain is not None and not is_dns_name(server.domain):
         yield error("no-name", server, "domain", f"{server.domain} is an address, and no name of a domain")
-    if not server.disabled and not server.dns_servers:
+    is_asked = answers_on(view.document.single(Dns), view.document.interface(server.interface))
+    if not server.disabled and not server.dns_servers and not is_asked:
         text = "no DNS server is named, so clients of this server resolve no names"
         yield notice("no-dns-server", server, "dns_servers", text)
 
@@ -300,7 +306,9 @@ KIND = Declaration(
         Rule(
             "fits-its-network", "dhcp-server", fits_its_network, all_after("dhcp-server", "interface"), True
         ),
-        Rule("told-in-ipv4", "dhcp-server", is_told_in_ipv4, own("dhcp-server"), True),
+        Rule(
+            "told-in-ipv4", "dhcp-server", is_told_in_ipv4, all_after("dhcp-server", "interface", "dns"), True
+        ),
         Rule("options-can-be-sent", "dhcp-server", options_can_be_sent, own("dhcp-server"), True),
         one_for_each(
             DhcpServer,

@@ -9,10 +9,12 @@ from typing import Annotated, ClassVar
 
 from weir.fields import Flag, Many, Port, Whole
 from weir.kinds.declaration import Declaration
+from weir.kinds.zone import MANAGEMENT_PORTS, Zone
 from weir.model.limits import MAX_CONNECTIONS, MAX_PORTS
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, notice, warning
+from weir.model.zones import INSIDE, WAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,19 @@ def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
         )
 
 
+def somebody_manages(view: View, firewall: Firewall) -> Iterator[Finding]:
+    """A warning where no zone in use reaches the login page, the API or SSH."""
+    ports = [item for item in view.document.interfaces() if item.is_port and not item.disabled]
+    zones = {item.role for item in ports}
+    own = [zone for zone in view.document.every(Zone) if zone.id in zones]
+    managing = not zones.isdisjoint(INSIDE) or any({"management", "any"} & {*zone.reaches} for zone in own)
+    open_ports = set(map(str, firewall.allowed_wan_tcp_ports)) & set(MANAGEMENT_PORTS)
+    from_wan = WAN in zones and (bool(open_ports) or not firewall.drop_new_from_wan)
+    if own and not managing and not from_wan:
+        text = "no zone in use reaches the router's management: only the console can change anything then"
+        yield warning("locks-out", firewall, None, text)
+
+
 KIND = Declaration(
     Firewall,
     singular="firewall policy",
@@ -92,5 +107,14 @@ KIND = Declaration(
     about="The minimal policy between LAN and WAN.",
     is_single=True,
     area="Firewall",
-    rules=(Rule("firewall-sense", "firewall", firewall_sense, all_after("firewall", "interface"), False),),
+    rules=(
+        Rule("firewall-sense", "firewall", firewall_sense, all_after("firewall", "interface"), False),
+        Rule(
+            "somebody-manages",
+            "firewall",
+            somebody_manages,
+            all_after("firewall", "interface", "zone"),
+            False,
+        ),
+    ),
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,6 +11,10 @@ from weir.fields import INTERFACE_NAMES, Case, OneOf, PublicKey, Rows, Text, Whe
 from weir.kinds.declaration import Declaration
 from weir.model.interface import Interface
 from weir.model.limits import MAX_AGEING_S, MAX_BOND_MEMBERS, MAX_MEMBERS, MAX_VLAN_ID
+from weir.model.problem import Finding
+from weir.model.reader import Reader
+from weir.model.rule import Rule, View, notice, own
+from weir.model.zones import OPEN
 
 MAX_STATIONS = 256
 """Addresses behind one bridge that its state names; the count says how many there are."""
@@ -57,6 +62,24 @@ class MemberState:
 _BRIDGE = When("type", ("bridge",))
 _BOND = When("type", ("bond",))
 
+
+def with_zone(reader: Reader) -> None:
+    """Earlier releases did not store the role `none`, by which everything passed but what came from a WAN."""
+    data = reader.data
+    if "role" not in data and data.get("vrf_table") is None and data.get("loopback") is None:
+        reader.data = {**data, "role": OPEN}
+
+
+def zone_sense(_view: View, interface: Interface) -> Iterator[Finding]:
+    if interface.disabled or interface.role != OPEN:
+        return
+    text = (
+        f"{interface.id} is in the zone open: hosts behind it reach the router's login page, its services "
+        "and the networks of the LANs. Choose lan, a zone of your own, or none"
+    )
+    yield notice("open-zone", interface, "role", text)
+
+
 KIND = Declaration(
     Interface,
     singular="interface",
@@ -66,6 +89,7 @@ KIND = Declaration(
     ids=INTERFACE_NAMES,
     argument="name",
     area="Network",
+    purpose="The router lists what it has. VLANs, bridges, bonds and tunnels are made here.",
     adds=("configured", "state"),
     state={
         "public_key": PublicKey(
@@ -103,6 +127,9 @@ KIND = Declaration(
         "partner": Text(17, when=_BOND, help="Of a bond with LACP: the hardware address of the other end."),
     },
     columns=("type", "role", "vrf", "addresses", "description"),
+    earlier=with_zone,
+    always=("role",),
+    rules=(Rule("zone-sense", "interface", zone_sense, own("interface"), False),),
     one_of=OneOf(
         "type",
         Case("ethernet", "A device that the router finds: an Ethernet port, or what another program made."),

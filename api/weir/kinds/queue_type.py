@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weir.fields import TYPE_NAMES
-from weir.kinds.declaration import Declaration
+from weir.kinds.declaration import Declaration, Known
 from weir.model.objects import QueueType
 from weir.model.problem import Finding
-from weir.model.queue_options import faults_of
+from weir.model.queue_options import OPTIONS, faults_of
 from weir.model.rule import Rule, View, own, warning
 
 
@@ -33,6 +33,12 @@ KIND = Declaration(
     argument="type_id",
     area="Shaping",
     purpose="A queue type says how the packets of a queue wait: which algorithm, and with which options.",
+    known={
+        "options": Known(
+            "type",
+            {kind: {name: option.field for name, option in found.items()} for kind, found in OPTIONS.items()},
+        )
+    },
     adds=("enforcement", "used_by"),
     columns=("type", "options", "comment"),
     rules=(Rule("queue-type-option", "queue-type", queue_type_option, own("queue-type"), False),),

@@ -69,6 +69,8 @@ def _check(
     view: View, declaration: Declaration, item: ConfigObject, field: str, ref: Ref, target_id: str
 ) -> Iterator[Finding]:
     target = view.document.get(ref.kind, target_id)
+    if target is None and target_id in ref.also:
+        return
     if target is None:
         text = f"{_names(declaration, item, ref, target_id)} configured"
         yield error(f"unknown-{_word(ref.role)}", item, field, text)

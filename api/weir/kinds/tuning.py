@@ -28,7 +28,8 @@ class Tuning(ConfigObject):
             Text(MAX_NAME_CHARS),
             MAX_OVERRIDES,
             help="Id of a setting to the value in its place; an empty one leaves the kernel's. "
-            "Without an entry the product's value applies.",
+            "Without an entry the product's value applies. `setting.eth1` is for that interface alone and "
+            "comes before the entry of the setting.",
         ),
     ] = ()
 

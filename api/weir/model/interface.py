@@ -34,6 +34,7 @@ from weir.model.limits import (
 )
 from weir.model.links import Bond, Bridge
 from weir.model.objects import ConfigObject, Kind
+from weir.model.zones import BUILT_IN, NO_ZONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,13 @@ class Vlan:
 
     parent: Annotated[
         str,
-        Ref("interface", INTERFACE_NAMES, own_rules=True, help="The interface whose frames have the tag."),
+        Ref(
+            "interface",
+            INTERFACE_NAMES,
+            own_rules=True,
+            offered=When("type", ("vrf", "loopback"), unless=True),
+            help="The interface whose frames have the tag.",
+        ),
     ]
     id: Annotated[int, Whole(MIN_VLAN_ID, MAX_VLAN_ID, help="The tag.")]
     protocol: Annotated[
@@ -95,14 +102,16 @@ class Interface(ConfigObject):
     kind: ClassVar[Kind] = "interface"
     id: str
     role: Annotated[
-        Literal["lan", "wan", "none"],
-        Choice(
-            "lan",
-            "wan",
-            "none",
+        str,
+        Ref(
+            "zone",
+            also=(*BUILT_IN, NO_ZONE),
             when=_PASSES,
-            help="`wan` is outside: firewall and masquerading apply there. Every enabled interface is "
-            "shaped, whatever its role.",
+            label="Zone",
+            help="Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` "
+            "reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone "
+            "policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces "
+            "without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.",
         ),
     ] = "none"
     addresses: Annotated[
@@ -216,6 +225,7 @@ class Interface(ConfigObject):
             INTERFACE_NAMES,
             role="VRF",
             own_rules=True,
+            offered=When("vrf_table"),
             when=When("type", ("vrf",), unless=True),
             help="The VRF that it is in: routes and addresses of its own.",
         ),

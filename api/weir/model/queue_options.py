@@ -2,15 +2,20 @@
 """The options of queue types that have an effect, read from RouterOS' texts into numbers.
 
 Names, units and defaults: RouterOS v7 manual, "queue types". An option that is not here is kept and
-exported, and a finding says that it does nothing.
+exported, and a finding says that it does nothing. Each is declared once: how its text is read, and how a form
+asks for it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
+from weir.fields import Choice, Field, Quantity, Whole
+from weir.model.limits import MAX_NAME_CHARS
 from weir.model.objects import QueueType
 from weir.model.problem import Invalid
 from weir.model.units import parse_duration_ms, parse_rate_bps
@@ -26,7 +31,7 @@ _TIME = re.compile(r"([0-9]{1,9})\s*(us|ms|s|)", re.ASCII)
 _UNIT_US = {"us": 1, "ms": 1000, "s": 10**6, "": 10**6}
 
 
-def _count(text: str) -> int:
+def _read_count(text: str) -> int:
     return _bounded(int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1, MAX_COUNT)
 
 
@@ -66,44 +71,127 @@ def _classifier(text: str) -> str:
     return ",".join(names)
 
 
-def _mask(bits: int) -> Callable[[str], int]:
-    return lambda text: _bounded(_count(text), bits)
-
-
-_flag = _one_of("yes", "no")
 _ADDRESSES, _PORTS = frozenset({"src-address", "dst-address"}), frozenset({"src-port", "dst-port"})
 _V4_BITS, _V6_BITS = 32, 128
 _MASKS = {"pcq-{}-address-mask": _V4_BITS, "pcq-{}-address6-mask": _V6_BITS}
 
-OPTIONS: Mapping[str, Mapping[str, Callable[[str], Value]]] = {
-    "pfifo": {"pfifo-limit": _count},
-    "mq-pfifo": {"mq-pfifo-limit": _count},
-    "bfifo": {"bfifo-limit": _size_bytes},
-    "sfq": {"sfq-perturb": _count, "sfq-allot": _size_bytes},
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What an option's text means (`read` raises `ValueError` or `Invalid`), and its field in a form."""
+
+    read: Callable[[str], Value]
+    field: Field
+
+
+def _said(label: str, otherwise: str, rest: str = "", **said: Any) -> dict[str, Any]:
+    """`otherwise` is what holds where the option is left out."""
+    return {"label": label, "help": f"{rest} Left out: {otherwise}.".strip(), **said}
+
+
+def _count(label: str, otherwise: str) -> Option:
+    return Option(_read_count, Whole(0, MAX_COUNT, **_said(label, otherwise)))
+
+
+def _size(label: str, otherwise: str) -> Option:
+    said = _said(label, otherwise, example="50KiB")
+    return Option(_size_bytes, Quantity(MAX_NAME_CHARS, pattern=_SIZE.pattern, **said))
+
+
+def _time(label: str, otherwise: str) -> Option:
+    said = _said(label, otherwise, example="5ms")
+    return Option(_time_us, Quantity(MAX_NAME_CHARS, pattern=_TIME.pattern, **said))
+
+
+def _rate(label: str, otherwise: str, **said: Any) -> Option:
+    return Option(parse_rate_bps, Quantity(MAX_NAME_CHARS, unit="bps", **_said(label, otherwise, **said)))
+
+
+def _choice(label: str, otherwise: str, *choices: str) -> Option:
+    return Option(_one_of(*choices), Choice(*choices, **_said(label, otherwise)))
+
+
+def _yes_no(label: str, otherwise: str) -> Option:
+    return _choice(label, otherwise, "yes", "no")
+
+
+def _mask(label: str, bits: int) -> Option:
+    help_ = "How many addresses share a sub-queue: the bits that they have in common."
+    field = Whole(0, bits, **_said(label, str(bits), help_, importance="folded"))
+    return Option(lambda text: _bounded(_read_count(text), bits), field)
+
+
+_ENDS = {"src": "Source", "dst": "Destination"}
+_FAMILIES = {_V4_BITS: "IPv4", _V6_BITS: "IPv6"}
+_FOLDED = {"importance": "folded"}
+
+_PCQ: Mapping[str, Option] = {
+    "pcq-classifier": Option(
+        _classifier,
+        Choice(
+            "src-address",
+            "dst-address",
+            "src-address,dst-address",
+            **_said(
+                "A sub-queue for each",
+                "src-address",
+                "`src-address` is each customer's upload, `dst-address` each one's download.",
+            ),
+        ),
+    ),
+    "pcq-rate": _rate("Limit of each sub-queue", "equal shares of the queue's limit"),
+    "pcq-limit": _size("Bytes that may wait in each", "50KiB"),
+    "pcq-burst-rate": _rate("Burst rate of each", "no burst", **_FOLDED),
+    "pcq-burst-threshold": _rate("Burst threshold", "no burst", **_FOLDED),
+    "pcq-burst-time": Option(
+        parse_duration_ms,
+        Quantity(
+            MAX_NAME_CHARS,
+            unit="ms",
+            **_said("Burst time", "no burst", "The time over which the average is taken.", **_FOLDED),
+        ),
+    ),
+    **{
+        option.format(end): _mask(f"{words}, {_FAMILIES[bits]} bits", bits)
+        for option, bits in _MASKS.items()
+        for end, words in _ENDS.items()
+    },
+}
+
+OPTIONS: Mapping[str, Mapping[str, Option]] = {
+    "pfifo": {"pfifo-limit": _count("Packets that may wait", "50")},
+    "mq-pfifo": {"mq-pfifo-limit": _count("Packets that may wait", "50")},
+    "bfifo": {"bfifo-limit": _size("Bytes that may wait", "15000")},
+    "sfq": {
+        "sfq-perturb": _count("Seconds until a new hash", "5"),
+        "sfq-allot": _size("Bytes of each flow in a turn", "1514"),
+    },
     "red": {
-        "red-limit": _count,
-        "red-min-threshold": _count,
-        "red-max-threshold": _count,
-        "red-burst": _count,
-        "red-avg-packet": _size_bytes,
+        "red-limit": _count("Packets that may wait", "60"),
+        "red-min-threshold": _count("Drops begin at so many packets", "10"),
+        "red-max-threshold": _count("All are dropped at so many packets", "50"),
+        "red-burst": _count("Packets of a burst that is let through", "20"),
+        "red-avg-packet": _size("Average packet, bytes", "1000"),
     },
     "codel": {
-        "codel-limit": _count,
-        "codel-target": _time_us,
-        "codel-interval": _time_us,
-        "codel-ecn": _flag,
+        "codel-limit": _count("Packets that may wait", "1000"),
+        "codel-target": _time("Delay that is accepted", "5ms"),
+        "codel-interval": _time("Time over which it is watched", "100ms"),
+        "codel-ecn": _yes_no("Marks instead of drops where a flow can (ECN)", "no"),
     },
     "fq-codel": {
-        "fq-codel-limit": _count,
-        "fq-codel-flows": _count,
-        "fq-codel-target": _time_us,
-        "fq-codel-interval": _time_us,
-        "fq-codel-quantum": _size_bytes,
-        "fq-codel-memlimit": _size_bytes,
-        "fq-codel-ecn": _flag,
+        "fq-codel-limit": _count("Packets that may wait", "10240"),
+        "fq-codel-flows": _count("Flows that are told apart", "1024"),
+        "fq-codel-target": _time("Delay that is accepted", "5ms"),
+        "fq-codel-interval": _time("Time over which it is watched", "100ms"),
+        "fq-codel-quantum": _size("Bytes of each flow in a turn", "1514"),
+        "fq-codel-memlimit": _size("Memory", "32MiB"),
+        "fq-codel-ecn": _yes_no("Marks instead of drops where a flow can (ECN)", "yes"),
     },
     "cake": {
-        "cake-flowmode": _one_of(
+        "cake-flowmode": _choice(
+            "What is treated fairly",
+            "triple-isolate",
             "flowblind",
             "srchost",
             "dsthost",
@@ -113,25 +201,27 @@ OPTIONS: Mapping[str, Mapping[str, Callable[[str], Value]]] = {
             "dual-dsthost",
             "triple-isolate",
         ),
-        "cake-diffserv": _one_of("besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"),
-        "cake-ack-filter": _one_of("none", "filter", "aggressive"),
-        "cake-nat": _flag,
-        "cake-wash": _flag,
-        "cake-rtt": _time_us,
-        "cake-memlimit": _size_bytes,
+        "cake-diffserv": _choice(
+            "Classes by DSCP",
+            "diffserv3",
+            "besteffort",
+            "precedence",
+            "diffserv3",
+            "diffserv4",
+            "diffserv8",
+        ),
+        "cake-ack-filter": _choice(
+            "Drops needless TCP acknowledgements", "none", "none", "filter", "aggressive"
+        ),
+        "cake-nat": _yes_no("Looks behind NAT", "no"),
+        "cake-wash": _yes_no("Clears DSCP", "no"),
+        "cake-rtt": _time("Round trip that is expected", "100ms"),
+        "cake-memlimit": _size("Memory", "what CAKE chooses"),
     },
-    "pcq": {
-        "pcq-classifier": _classifier,
-        "pcq-rate": parse_rate_bps,
-        "pcq-limit": _size_bytes,
-        "pcq-burst-rate": parse_rate_bps,
-        "pcq-burst-threshold": parse_rate_bps,
-        "pcq-burst-time": parse_duration_ms,
-        **{option.format(end): _mask(bits) for option, bits in _MASKS.items() for end in ("src", "dst")},
-    },
+    "pcq": _PCQ,
     "none": {},
 }
-"""By kind: what an option's text means. A kind's own default holds where an option is left out."""
+"""By kind. A kind's own default holds where an option is left out."""
 
 
 @lru_cache(maxsize=1024)
@@ -167,11 +257,11 @@ def _beside_the_key(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
 def _read(queue_type: QueueType) -> Iterator[tuple[str, Value | None, str]]:
     known = OPTIONS[queue_type.type]
     for name, text in queue_type.options:
-        read = known.get(name)
-        if read is None:
+        option = known.get(name)
+        if option is None:
             yield name, None, f"has no effect on the kind {queue_type.type}"
             continue
         try:
-            yield name, read(text.strip()), ""
+            yield name, option.read(text.strip()), ""
         except (ValueError, Invalid) as error:
             yield name, None, f"is {text!r}, which {error}: the default holds"

@@ -7,6 +7,7 @@ A new part is a module here with its line in `PARTS`, and a backend in `weir.bac
 from weir.parts.bonds import BONDS
 from weir.parts.bridges import BRIDGES
 from weir.parts.dhcp import DHCP
+from weir.parts.dns import DNS
 from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
 from weir.parts.network import NETWORK
@@ -19,13 +20,14 @@ from weir.parts.tuning import TUNING
 from weir.parts.wireguard import WIREGUARD
 
 PARTS = Parts(
-    (SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING, DHCP, NTP)
+    (SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING, DHCP, DNS, NTP)
 )
 
 __all__ = [
     "BONDS",
     "BRIDGES",
     "DHCP",
+    "DNS",
     "FIREWALL",
     "FORWARDING",
     "NETWORK",

@@ -13,6 +13,7 @@ from typing import Any
 
 from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpServer, is_in_force, network_of, spans_of
+from weir.kinds.dns import Dns, answers_on
 from weir.model.address_range import Span, span_text
 from weir.model.dhcp_options import code_of, value_bytes
 from weir.model.document import Change, Document
@@ -78,7 +79,7 @@ Wanted = Mapping[str, Spec]
 
 class DhcpPart(EntriesPart[Spec]):
     name, what = "dhcp", "DHCP"
-    made_of = frozenset(("dhcp-server", "dhcp-reservation", "interface"))
+    made_of = frozenset(("dhcp-server", "dhcp-reservation", "interface", "dns"))
     after = ("network", "bridges")  # the addresses are there
 
     def key(self, entry: Spec) -> str:
@@ -148,6 +149,8 @@ def _server(item: DhcpServer, document: Document, own: tuple[int, ...]) -> Serve
     if served is None or not is_in_force(item, interface):
         return None
     router = str(IPv4Address(served.router))
+    dns = document.single(Dns)
+    is_asked = not item.dns_servers and answers_on(dns, interface)
     return ServerSpec(
         item.id,
         item.interface,
@@ -156,8 +159,8 @@ def _server(item: DhcpServer, document: Document, own: tuple[int, ...]) -> Serve
         tuple(spans_of(item, served, own)),
         item.lease_s,
         item.gateway or router,
-        item.dns_servers,
-        item.domain,
+        (router,) if is_asked else item.dns_servers,
+        item.domain or (dns.domain if is_asked else None),
         item.ntp_servers,
         tuple(
             OptionSpec(code_of(one.option), value_bytes(one.type, one.value).hex(), one.always)

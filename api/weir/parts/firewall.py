@@ -18,14 +18,7 @@ from weir.parts.nat import around, translated
 from weir.parts.part import ReplacedPart
 from weir.parts.rule import NAT_CHAINS, PacketRule
 from weir.parts.sets import head_of
-
-_ESTABLISHED = ("established", "related")
-_NEIGHBOUR_DISCOVERY = (
-    "nd-router-solicit",
-    "nd-router-advert",
-    "nd-neighbor-solicit",
-    "nd-neighbor-advert",
-)
+from weir.parts.zones import ESTABLISHED, NEIGHBOUR_DISCOVERY, Zones, apart, between, to_router, without_zone
 
 
 class Rules(tuple[PacketRule, ...]):
@@ -43,7 +36,19 @@ class Rules(tuple[PacketRule, ...]):
 
 class FirewallPart(ReplacedPart[Rules]):
     name = "firewall"
-    made_of = frozenset(("firewall", "interface", "firewall-rule", "nat-rule", "service", "set", "set-entry"))
+    made_of = frozenset(
+        (
+            "firewall",
+            "interface",
+            "zone",
+            "zone-policy",
+            "firewall-rule",
+            "nat-rule",
+            "service",
+            "set",
+            "set-entry",
+        )
+    )
     after = ("sets",)  # no rule meets a set that is not filled yet
 
     @property
@@ -84,15 +89,25 @@ def _wanted(document: Document, lengths: Lengths) -> Rules:
 
 
 def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
-    """What people configured, and behind it the policy, which needs a WAN."""
+    """What people configured, and behind it what follows from zones, and the policy, which needs a WAN."""
     interfaces = sorted(document.interfaces(), key=lambda item: item.id)
     wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
     policy = document.single(Firewall)
     here = around(document, is_policed=bool(wan) and policy.drop_new_from_wan)
     own = [*configured(document, lengths), *translated(document, lengths, here)]
-    yield from _in_vrfs(iter(own), interfaces, zones=not wan and any(map(tracks, own)))
-    if wan:
-        yield from _rules(policy, wan, interfaces)
+    made = list(_made(document, policy, wan, interfaces))
+    tracked = any(map(tracks, (*own, *made)))
+    yield from _in_vrfs(iter(own), interfaces, zones=tracked and not made)
+    yield from _in_vrfs(iter(made), interfaces, zones=tracked)
+    if any(map(tracks, made)):
+        vrfs = tuple(item.id for item in interfaces if item.vrf_table is not None)
+        yield PacketRule(
+            "sources",
+            "bound",
+            "connections of each source",
+            outside=(*wan, *vrfs),
+            connections=policy.connections_per_source,
+        )
 
 
 def tracks(rule: PacketRule) -> bool:
@@ -116,20 +131,18 @@ def _udp_services(interfaces: list[Interface]) -> Iterator[int]:
             yield item.wireguard.listen_port
 
 
-def _rules(policy: Firewall, wan: tuple[str, ...], interfaces: list[Interface]) -> Iterator[PacketRule]:
-    """The policy; and where it has connections tracked, how many each source may have of them."""
+def _made(
+    document: Document, policy: Firewall, wan: tuple[str, ...], interfaces: list[Interface]
+) -> Iterator[PacketRule]:
+    """What follows from zones and the policy. Zone policies come before what is dropped from a WAN."""
+    zones = Zones.of(interfaces)
     services = tuple(sorted(_udp_services(interfaces)))
-    policed = tuple(_in_vrfs(_firewall(policy, wan, services), interfaces))
-    yield from policed
-    if policed:
-        vrfs = tuple(item.id for item in interfaces if item.vrf_table is not None)
-        yield PacketRule(
-            "sources",
-            "bound",
-            "connections of each source",
-            outside=(*wan, *vrfs),
-            connections=policy.connections_per_source,
-        )
+    yield from without_zone(zones)
+    yield from to_router(document, zones, tuple(map(str, services)))
+    yield from between(document, zones)
+    if wan:
+        yield from _firewall(policy, wan, services)
+    yield from apart(zones)
 
 
 def _in_vrfs(
@@ -156,9 +169,9 @@ def _in_vrfs(
 
 
 def _firewall(policy: Firewall, wan: tuple[str, ...], udp_services: tuple[int, ...]) -> Iterator[PacketRule]:
-    """The policy as rules. What is not from a WAN interface passes; without a WAN there are no rules."""
+    """The policy as rules. Without a WAN there are no rules of it."""
     if policy.drop_new_from_wan:
-        yield PacketRule("input", "accept", "answers to what the router asked", wan, ct_states=_ESTABLISHED)
+        yield PacketRule("input", "accept", "answers to what the router asked", wan, ct_states=ESTABLISHED)
         yield PacketRule(
             "input",
             "accept",
@@ -166,7 +179,7 @@ def _firewall(policy: Firewall, wan: tuple[str, ...], udp_services: tuple[int, .
             wan,
             family=6,
             protocol="icmpv6",
-            icmp_types=_NEIGHBOUR_DISCOVERY,
+            icmp_types=NEIGHBOUR_DISCOVERY,
         )
         if policy.allow_ping_from_wan:
             yield PacketRule(
@@ -182,7 +195,7 @@ def _firewall(policy: Firewall, wan: tuple[str, ...], udp_services: tuple[int, .
             ports = tuple(map(str, udp_services))
             yield PacketRule("input", "accept", "tunnels", wan, protocol="udp", ports=ports)
         yield PacketRule("input", "drop", "everything else from a WAN to the router", wan)
-        yield PacketRule("forward", "accept", "answers to what was asked inside", wan, ct_states=_ESTABLISHED)
+        yield PacketRule("forward", "accept", "answers to what was asked inside", wan, ct_states=ESTABLISHED)
         yield PacketRule("forward", "drop", "everything else from a WAN through the router", wan)
     if policy.masquerade:
         yield PacketRule(

@@ -72,6 +72,8 @@ class PacketRule:
     addressed: Addressed = ""
     """`own`: to an address of the router's; `others`: to another host."""
     not_destinations: tuple[str, ...] = ()
+    made_by: str = ""
+    """The zone or zone policy that it follows from, as `kind/id`."""
     is_forwarded: bool = False
     """Of connections that got another destination."""
 
@@ -81,5 +83,9 @@ class PacketRule:
 
     @property
     def is_configured(self) -> bool:
-        """Made of a firewall rule, whose id is its `comment`; the others are the policy's or of NAT rules."""
-        return not self.nat and (bool(self.counter) or self.verdict in ("jump", "goto", "log"))
+        """Made of a firewall rule, whose id is its `comment`; not of a policy, zone or NAT rule."""
+        return (
+            not self.nat
+            and not self.made_by
+            and (bool(self.counter) or self.verdict in ("jump", "goto", "log"))
+        )

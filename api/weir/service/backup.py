@@ -189,7 +189,7 @@ def _objects(lines: Sequence[bytes]) -> Iterator[ConfigObject]:
         if not isinstance(object_id, str) or not isinstance(body, dict):
             raise Invalid(f"line {number} of the backup names no object", code="backup-damaged")
         try:
-            yield from_json(parse_kind(entry.get("kind", "")), body, object_id)
+            yield from_json(parse_kind(entry.get("kind", "")), body, object_id, is_stored=True)
         except Problem as problem:
             raise Invalid(
                 f"line {number} of the backup: {problem.message}", code="backup-refused", path=problem.path

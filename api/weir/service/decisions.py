@@ -230,4 +230,7 @@ def _decider(rule: PacketRule | None, chain: str) -> Decider:
         return Decider("nat-rule", rule.nat, rule_text(rule))
     if rule.is_configured:
         return Decider("firewall-rule", rule.comment, rule_text(rule))
+    kind, _, name = rule.made_by.partition("/")
+    if name:
+        return Decider(kind, name, rule_text(rule))
     return Decider("firewall", "firewall", rule_text(rule))

@@ -28,7 +28,7 @@ def running_objects(agent: AgentClient) -> tuple[int, list[ConfigObject]]:
         file.seek(0)
         for line in file:
             kind, object_id, body = json.loads(line)
-            found.append(from_json(parse_kind(kind), json.loads(body), object_id))
+            found.append(from_json(parse_kind(kind), json.loads(body), object_id, is_stored=True))
     return int(answer["revision"]), found
 
 

@@ -16,6 +16,7 @@ from weir.service.commit import Committer
 from weir.service.configuration import ConfigService
 from weir.service.daily import DailyCheck
 from weir.service.decisions import DecisionService
+from weir.service.diagnosis import DiagnosisService
 from weir.service.hosts import HostService
 from weir.service.known import write_running
 from weir.service.leases import LeaseService
@@ -26,6 +27,7 @@ from weir.service.sealing import SealingService
 from weir.service.setup import SetupService
 from weir.service.states import StateService
 from weir.service.stored import StoredService
+from weir.service.tools import ToolService
 from weir.service.tuning import TuningService
 from weir.service.tunnel_clients import TunnelClients
 from weir.service.updates import UpdateService
@@ -63,7 +65,9 @@ class Service:
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)
+        self.diagnosis = DiagnosisService(agent, committer)
         self.hosts = HostService(agent)
+        self.tools = ToolService(agent, self.audit)
         self.decisions = DecisionService(self.config)
         self.leases = LeaseService(agent)
         self.updates = UpdateService(agent, self.audit, database.parent / "uploads")

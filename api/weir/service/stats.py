@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("weir.stats")
 Json = dict[str, Any]
 TOPICS = ("queues", "interfaces", "system", "config", "states")
-LEASES = "leases"
-"""A topic for those who ask for it: only then is the agent asked."""
+LEASES, FINDINGS = "leases", "findings"
+"""Topics for those who ask for them: only then is the agent asked."""
 TICK_S = 1.0
 LATE_S = 5.0
 LOOK_S = 0.5
@@ -76,6 +76,7 @@ class StatsService:
         permitted: Callable[[tuple[str, str]], bool],
         head: Callable[[Sequence[str]], Head],
         states: StateFeed,
+        findings: Callable[[Json], Json],
     ) -> None:
         """Without an archive the day is empty. A database that cannot be written is reported in the log."""
         self._agent = agent
@@ -85,6 +86,7 @@ class StatsService:
         self._permitted = permitted
         self._head = head
         self.states = states
+        self._findings_json = findings
         self._followed: int | None = None
         """The revision whose classes are sampled."""
         self._config: Json | None = None
@@ -96,6 +98,8 @@ class StatsService:
         self._leases_told: int | None = None
         """The number of the last change of a lease that streams know of; None: nobody asks."""
         self._lease_changes: list[Json] = []
+        self._findings: Json | None = None
+        self._findings_changed = False
         self._started_at: Any = None
         self._last_reading = 0.0
         self._tick = 0
@@ -164,6 +168,7 @@ class StatsService:
             self._figures.sample(self._counters, now, max(elapsed_s, 0.05))
         self._tick += 1
         self._follow_leases()
+        self._follow_findings()
         self._publish()
 
     def _ask_agent(self, now: float, clock: float) -> None:
@@ -197,6 +202,18 @@ class StatsService:
         if self._leases_told is not None:
             self._lease_changes = answer["changes"]
         self._leases_told = answer["number"]
+
+    def _follow_findings(self) -> None:
+        """What ails the router now, and whether that is news."""
+        if not any(FINDINGS in chosen.topics for chosen in self._fanout.filters()):
+            self._findings, self._findings_changed = None, False
+            return
+        try:
+            found = self._findings_json(self._agent.call("findings"))
+        except Problem:
+            return  # the stream says already that the agent is away
+        self._findings_changed = _lasting(found) != _lasting(self._findings)
+        self._findings = found
 
     def _follow_slots(self, answer: Json, counters: Counters) -> None:
         """The agent tells what changed since the generation that we know, or everything (`full`)."""
@@ -294,7 +311,7 @@ class StatsService:
         Raises Unavailable when there are too many streams, and NotFound for a kind without state.
         """
         wanted = Wanted(
-            tuple(name for name in (*TOPICS, LEASES) if name in (topics or TOPICS)),
+            tuple(name for name in (*TOPICS, LEASES, FINDINGS) if name in (topics or TOPICS)),
             tuple(ids) if ids is not None else None,
             top,
             tuple(sorted(set(states or ()))) if "states" in (topics or TOPICS) else (),
@@ -331,6 +348,8 @@ class StatsService:
             events.append(("queues", self._wanted_queues(wanted)))
         if LEASES in wanted.topics and self._lease_changes:
             events.append((LEASES, {"items": self._lease_changes}))
+        if FINDINGS in wanted.topics and self._findings and (always or self._findings_changed):
+            events.append((FINDINGS, self._findings))
         if self.router.lost_at is None and self.router.measured:
             if "interfaces" in wanted.topics:
                 events.append(("interfaces", self.router.interfaces()))
@@ -349,6 +368,14 @@ def _without_clock(config: Json) -> Json:
     pending = config.get("pending")
     kept = {name: value for name, value in pending.items() if name != "seconds_left"} if pending else None
     return {**config, "pending": kept}
+
+
+def _lasting(found: Json | None) -> Json | None:
+    """Findings without what each look changes: their numbers and times."""
+    if found is None:
+        return None
+    named = [(item["code"], item["subject"], item["doubt"]) for item in found["findings"]]
+    return {"findings": named, "unseen": found["not_looked_at"], "trials": found["trials"]}
 
 
 def _event(tick: int, name: str, data: Json) -> bytes:

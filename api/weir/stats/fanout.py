@@ -140,6 +140,8 @@ class Fanout(Generic[Filter]):
 class Stream:
     """What one reader gets. Iterating waits for each frame; a loop listens and polls instead."""
 
+    heartbeat = HEARTBEAT
+
     def __init__(self, first: bytes, reader: Subscription, end: Callable[[], None]) -> None:
         self.first = first
         self._reader = reader

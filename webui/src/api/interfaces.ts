@@ -25,17 +25,18 @@ function withStaged(items: readonly Interface[], staged: ReadonlyMap<string, Cha
   ];
 }
 
-/** As the customers see it, on every page: what comes in from a LAN, and what goes out elsewhere, is upload. */
-export const asCustomersSee = <T>(role: string, received: T, sent: T): Pair<T> =>
-  role === "lan" ? { upload: received, download: sent } : { upload: sent, download: received };
+/** No customers are known to be behind an interface in one of these zones. */
+const NOT_OF_CUSTOMERS = ["wan", "open", "none"];
 
-/** Every interface as it will be, and what others may name: those that are configured, or will be. */
+/** As the customers see it, on every page: what comes in from a LAN, and what goes out elsewhere, is upload. */
+export const asCustomersSee = <T>(zone: string, received: T, sent: T): Pair<T> =>
+  NOT_OF_CUSTOMERS.includes(zone)
+    ? { upload: sent, download: received }
+    : { upload: received, download: sent };
+
+/** Every interface as it will be, with what is staged. */
 export function useInterfaces() {
   const query = useQuery(interfacesQuery);
   const staged = useStagedChanges("interface");
-  const items = withStaged(query.data?.items ?? [], staged);
-  const configured = items.filter((item) => item.configured || staged.get(item.id)?.new);
-  const vrfs = configured.filter((item) => item.vrf_table !== null).map((item) => item.id);
-  const ports = configured.filter((item) => item.vrf_table === null);
-  return { query, staged, items, vrfs, ports };
+  return { query, staged, items: withStaged(query.data?.items ?? [], staged) };
 }

@@ -106,6 +106,12 @@ export const systemQuery = queryOptions({
   staleTime: 2_000,
 });
 
+export const findingsQuery = queryOptions({
+  queryKey: ["findings"],
+  queryFn: () => need(api.GET("/api/v1/diagnosis/findings")),
+  refetchInterval: 5_000,
+});
+
 /** Asked only while the router says that something is wrong with its database. */
 export const storeQuery = queryOptions({
   queryKey: ["store"],

@@ -1555,6 +1555,196 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/zones": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List zones */
+        get: operations["list_zones"];
+        put?: never;
+        /** Create a zone */
+        post: operations["create_zone"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zones/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many zones */
+        post: operations["bulk_zones"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zones/{zone_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a zone */
+        get: operations["get_zone"];
+        /** Create or replace a zone */
+        put: operations["put_zone"];
+        post?: never;
+        /** Delete a zone */
+        delete: operations["delete_zone"];
+        options?: never;
+        head?: never;
+        /** Change fields of a zone (merge patch) */
+        patch: operations["patch_zone"];
+        trace?: never;
+    };
+    "/api/v1/zones/{zone_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a zone: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_zone"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zones/{zone_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a zone */
+        get: operations["get_zone_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zone-policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List zone policies */
+        get: operations["list_zone_policies"];
+        put?: never;
+        /** Create a zone policy */
+        post: operations["create_zone_policy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zone-policies/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many zone policies */
+        post: operations["bulk_zone_policies"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zone-policies/{policy_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a zone policy */
+        get: operations["get_zone_policy"];
+        /** Create or replace a zone policy */
+        put: operations["put_zone_policy"];
+        post?: never;
+        /** Delete a zone policy */
+        delete: operations["delete_zone_policy"];
+        options?: never;
+        head?: never;
+        /** Change fields of a zone policy (merge patch) */
+        patch: operations["patch_zone_policy"];
+        trace?: never;
+    };
+    "/api/v1/zone-policies/{policy_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a zone policy: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_zone_policy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/zone-policies/{policy_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a zone policy */
+        get: operations["get_zone_policy_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/firewall-rules": {
         parameters: {
             query?: never;
@@ -2220,6 +2410,306 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/dns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the name service */
+        get: operations["get_dns"];
+        /** Replace the name service */
+        put: operations["put_dns"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change fields of the name service (merge patch) */
+        patch: operations["patch_dns"];
+        trace?: never;
+    };
+    "/api/v1/dns/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explain a name service: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the router learnt about a name service */
+        get: operations["get_dns_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List DNS records */
+        get: operations["list_dns_records"];
+        put?: never;
+        /** Create a DNS record */
+        post: operations["create_dns_record"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-records/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many DNS records */
+        post: operations["bulk_dns_records"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-records/{record_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a DNS record */
+        get: operations["get_dns_record"];
+        /** Create or replace a DNS record */
+        put: operations["put_dns_record"];
+        post?: never;
+        /** Delete a DNS record */
+        delete: operations["delete_dns_record"];
+        options?: never;
+        head?: never;
+        /** Change fields of a DNS record (merge patch) */
+        patch: operations["patch_dns_record"];
+        trace?: never;
+    };
+    "/api/v1/dns-records/{record_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a DNS record: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dns_record"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-forwards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List DNS forwards */
+        get: operations["list_dns_forwards"];
+        put?: never;
+        /** Create a DNS forward */
+        post: operations["create_dns_forward"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-forwards/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many DNS forwards */
+        post: operations["bulk_dns_forwards"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-forwards/{forward_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a DNS forward */
+        get: operations["get_dns_forward"];
+        /** Create or replace a DNS forward */
+        put: operations["put_dns_forward"];
+        post?: never;
+        /** Delete a DNS forward */
+        delete: operations["delete_dns_forward"];
+        options?: never;
+        head?: never;
+        /** Change fields of a DNS forward (merge patch) */
+        patch: operations["patch_dns_forward"];
+        trace?: never;
+    };
+    "/api/v1/dns-forwards/{forward_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a DNS forward: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dns_forward"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-forwards/{forward_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a DNS forward */
+        get: operations["get_dns_forward_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-block-lists": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List DNS block lists */
+        get: operations["list_dns_block_lists"];
+        put?: never;
+        /** Create a DNS block list */
+        post: operations["create_dns_block_list"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-block-lists/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many DNS block lists */
+        post: operations["bulk_dns_block_lists"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dns-block-lists/{list_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a DNS block list */
+        get: operations["get_dns_block_list"];
+        /** Create or replace a DNS block list */
+        put: operations["put_dns_block_list"];
+        post?: never;
+        /** Delete a DNS block list */
+        delete: operations["delete_dns_block_list"];
+        options?: never;
+        head?: never;
+        /** Change fields of a DNS block list (merge patch) */
+        patch: operations["patch_dns_block_list"];
+        trace?: never;
+    };
+    "/api/v1/dns-block-lists/{list_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a DNS block list: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dns_block_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ntp": {
         parameters: {
             query?: never;
@@ -2814,7 +3304,8 @@ export interface paths {
         /**
          * Server-sent events, once a second
          * @description `event: queues`, `interfaces`, `system`, `config` (a commit, a confirmation, a rollback), `states` (what
-         *     is learnt about the objects named in `states`: all at first, then every two seconds what changed) and
+         *     is learnt about the objects named in `states`: all at first, then every two seconds what changed),
+         *     `findings` (what ails the router, whenever that changes; only for those who name the topic) and
          *     `stale` (no sample could be taken); the data is the member of that name in the schema. The number of
          *     streams is bounded (503 beyond it); close those of hidden tabs.
          */
@@ -2867,6 +3358,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnosis/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What ails the router now
+         * @description The router looks at itself every five seconds. What three of the last six looks show is a finding, until
+         *     six looks in a row do not. What could not be looked at is listed with the reason. Streams have them as
+         *     the topic `findings`.
+         */
+        get: operations["list_findings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/diagnosis/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply a remedy on trial
+         * @description It is a revision of its own, which goes back by itself unless it is confirmed in time. The finding is
+         *     looked for again; the outcome is among the `trials` of `GET /diagnosis/findings` half a minute later.
+         */
+        post: operations["apply_remedy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/leases": {
         parameters: {
             query?: never;
@@ -2882,6 +3416,165 @@ export interface paths {
         get: operations["list_leases"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What can be run, and what runs now */
+        get: operations["list_tools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a run that is under way, also of somebody else
+         * @description One's own ends when its answer is not read any more.
+         */
+        delete: operations["stop_tool"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ping
+         * @description Does a host answer, and how long does it take? Answers, losses and round trips. Server-sent events. `reply`: number, from, round_trip_us, ttl, bytes; `lost`: number; `refused`: number, from, why; `summary`: sent, received, loss_percent, least_us, mean_us, most_us. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_ping"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/mtr": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Mtr
+         * @description Which way do packets take, and where are they lost? Every hop with its losses and round trips. All questions look alike to routers that share load by flow, so they take one way. Server-sent events. `hop`: hop, from, sent, received, loss_percent, last_us, least_us, mean_us, most_us. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_mtr"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Name lookup
+         * @description What does a name server answer, and how long does it take? Server-sent events. `answer`: name, type, value, ttl_s; `summary`: server, status, answers, took_us; `silent`: server. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_lookup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/arping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Who has an address
+         * @description Which stations on a link say that an IPv4 address is theirs? More than one is a conflict. Server-sent events. `reply`: number, mac, round_trip_us; `lost`: number; `summary`: sent, received, stations. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_arping"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/capture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Capture
+         * @description Packets that the kernel's network stack sees on an interface, as a pcapng file. The fast path's packets do not pass through the stack, so they are not in it; the file's comment says whether the interface has one. The header `X-Tool-Note` says what cannot be in it. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_capture"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/blink": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Blink a port
+         * @description Lets the lamp of a port blink, so that it is found on the case. Its driver must be able to. Server-sent events. `blinking`: interface, seconds. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_blink"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3809,7 +4502,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -3956,7 +4649,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -4776,11 +5469,8 @@ export interface components {
              * @enum {string|null}
              */
             type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "bridge" | "bond" | "loopback" | null;
-            /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
-             * @enum {string|null}
-             */
-            role?: "lan" | "wan" | "none" | null;
+            /** @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone. */
+            role?: string | null;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -7161,6 +7851,195 @@ export interface components {
             /** @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped. 0: any number, and one customer can fill the table. */
             connections_per_source?: number | null;
         };
+        ZoneStateFields: {
+            /** @description That its rules decided since they were made or the router started. */
+            packets: number | null;
+            /** @description Of these packets. */
+            bytes: number | null;
+        };
+        ZoneState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["ZoneStateFields"];
+        };
+        Zone: {
+            id: string;
+            reaches: string[];
+            comment: string;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        ZonePage: {
+            states: components["schemas"]["ZoneState"][] | null;
+            items: components["schemas"]["Zone"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        ZoneCreateInput: {
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+        };
+        ZoneUpsertInput: {
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        ZoneBulkInput: {
+            upsert?: components["schemas"]["ZoneUpsertInput"][];
+            delete?: string[];
+        };
+        ZoneInput: {
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+        };
+        ZonePatch: {
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
+            /** @description A note for people. */
+            comment?: string | null;
+        };
+        ZonePolicyStateFields: {
+            /** @description That its rules decided since they were made or the router started. */
+            packets: number | null;
+            /** @description Of these packets. */
+            bytes: number | null;
+        };
+        ZonePolicyState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["ZonePolicyStateFields"];
+        };
+        ZonePolicy: {
+            id: string;
+            from_zone: string;
+            to_zone: string;
+            action: string;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        ZonePolicyPage: {
+            states: components["schemas"]["ZonePolicyState"][] | null;
+            items: components["schemas"]["ZonePolicy"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        ZonePolicyCreateInput: {
+            /** @description Where connections come from. */
+            from_zone: string;
+            /** @description Where they lead; the same zone: between its interfaces. */
+            to_zone: string;
+            /**
+             * @description What becomes of new connections. Answers always pass.
+             * @default accept
+             * @enum {string}
+             */
+            action: "accept" | "drop";
+            /**
+             * @description For people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description As if there were no such policy.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        ZonePolicyUpsertInput: {
+            /** @description Where connections come from. */
+            from_zone: string;
+            /** @description Where they lead; the same zone: between its interfaces. */
+            to_zone: string;
+            /**
+             * @description What becomes of new connections. Answers always pass.
+             * @default accept
+             * @enum {string}
+             */
+            action: "accept" | "drop";
+            /**
+             * @description For people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description As if there were no such policy.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        ZonePolicyBulkInput: {
+            upsert?: components["schemas"]["ZonePolicyUpsertInput"][];
+            delete?: string[];
+        };
+        ZonePolicyInput: {
+            /** @description Where connections come from. */
+            from_zone: string;
+            /** @description Where they lead; the same zone: between its interfaces. */
+            to_zone: string;
+            /**
+             * @description What becomes of new connections. Answers always pass.
+             * @default accept
+             * @enum {string}
+             */
+            action: "accept" | "drop";
+            /**
+             * @description For people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description As if there were no such policy.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        ZonePolicyPatch: {
+            /** @description Where connections come from. */
+            from_zone?: string | null;
+            /** @description Where they lead; the same zone: between its interfaces. */
+            to_zone?: string | null;
+            /**
+             * @description What becomes of new connections. Answers always pass.
+             * @enum {string|null}
+             */
+            action?: "accept" | "drop" | null;
+            /** @description For people. */
+            comment?: string | null;
+            /** @description As if there were no such policy. */
+            disabled?: boolean | null;
+        };
         FirewallRuleStateFields: {
             /** @description That matched since the rule was made or the router started. */
             packets: number | null;
@@ -8353,10 +9232,10 @@ export interface components {
              * @default null
              */
             gateway: string | null;
-            /** @description Whom clients ask for names. */
+            /** @description Whom clients ask for names. Empty: this router, where its name service answers them. */
             dns_servers?: string[] | null;
             /**
-             * @description What clients append to names without a dot.
+             * @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server.
              * @default null
              */
             domain: string | null;
@@ -8391,10 +9270,10 @@ export interface components {
              * @default null
              */
             gateway: string | null;
-            /** @description Whom clients ask for names. */
+            /** @description Whom clients ask for names. Empty: this router, where its name service answers them. */
             dns_servers?: string[] | null;
             /**
-             * @description What clients append to names without a dot.
+             * @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server.
              * @default null
              */
             domain: string | null;
@@ -8435,10 +9314,10 @@ export interface components {
              * @default null
              */
             gateway: string | null;
-            /** @description Whom clients ask for names. */
+            /** @description Whom clients ask for names. Empty: this router, where its name service answers them. */
             dns_servers?: string[] | null;
             /**
-             * @description What clients append to names without a dot.
+             * @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server.
              * @default null
              */
             domain: string | null;
@@ -8466,9 +9345,9 @@ export interface components {
             lease_s?: number | null;
             /** @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none. */
             gateway?: string | null;
-            /** @description Whom clients ask for names. */
+            /** @description Whom clients ask for names. Empty: this router, where its name service answers them. */
             dns_servers?: string[] | null;
-            /** @description What clients append to names without a dot. */
+            /** @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server. */
             domain?: string | null;
             /** @description Whom clients ask for the time. */
             ntp_servers?: string[] | null;
@@ -8647,6 +9526,473 @@ export interface components {
             /** @description It is kept, and reserves nothing. */
             disabled?: boolean | null;
         };
+        DnsUpstream: {
+            address: string;
+            tls_name: string | null;
+            port: number | null;
+        };
+        DnsInterface: {
+            interface: string;
+        };
+        Dns: {
+            id: string;
+            enabled: boolean;
+            servers: components["schemas"]["DnsUpstream"][];
+            interfaces: components["schemas"]["DnsInterface"][];
+            serve_to: string[];
+            domain: string;
+            leases_as_names: boolean;
+            rebind_protection: boolean;
+            private_domains: string[];
+            dnssec: boolean;
+            cache_mib: number;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DnsUpstreamInput: {
+            /** @description Its address. */
+            address: string;
+            /**
+             * @description The name in its certificate. With it questions go encrypted (DNS over TLS), and to nobody else.
+             * @default null
+             */
+            tls_name: string | null;
+            /**
+             * @description Empty: 53, or 853 with TLS.
+             * @default null
+             */
+            port: number | null;
+        };
+        DnsInterfaceInput: {
+            /** @description An interface with a static address, which is not a WAN. */
+            interface: string;
+        };
+        DnsInput: {
+            /**
+             * @description When on, the router answers questions for names, and DHCP servers tell clients so.
+             * @default false
+             */
+            enabled: boolean;
+            /** @description Who is asked. Empty: the router finds answers by itself, from the root servers on. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /** @description Where it answers. Empty: on every LAN. Never on a WAN. */
+            interfaces?: components["schemas"]["DnsInterfaceInput"][] | null;
+            /** @description Networks behind other routers whose hosts may ask, beside those of the interfaces. */
+            serve_to?: string[] | null;
+            /**
+             * @description Local records and leases have their names here. Names in it that nobody has are asked of nobody else.
+             * @default home.arpa
+             */
+            domain: string;
+            /**
+             * @description Hosts with a DHCP lease or reservation are found by the name that they give. A local record of the same name wins.
+             * @default true
+             */
+            leases_as_names: boolean;
+            /**
+             * @description Private addresses in answers from outside are left out, so that no web site reaches hosts inside by a name of its own.
+             * @default true
+             */
+            rebind_protection: boolean;
+            /** @description Domains whose names may have private addresses all the same. */
+            private_domains?: string[] | null;
+            /**
+             * @description Check signatures, and refuse what is forged. It needs the right time, and servers that pass signatures on.
+             * @default false
+             */
+            dnssec: boolean;
+            /**
+             * @description Memory for answers, in MiB.
+             * @default 32
+             */
+            cache_mib: number;
+        };
+        DnsPatch: {
+            /** @description When on, the router answers questions for names, and DHCP servers tell clients so. */
+            enabled?: boolean | null;
+            /** @description Who is asked. Empty: the router finds answers by itself, from the root servers on. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /** @description Where it answers. Empty: on every LAN. Never on a WAN. */
+            interfaces?: components["schemas"]["DnsInterfaceInput"][] | null;
+            /** @description Networks behind other routers whose hosts may ask, beside those of the interfaces. */
+            serve_to?: string[] | null;
+            /** @description Local records and leases have their names here. Names in it that nobody has are asked of nobody else. */
+            domain?: string | null;
+            /** @description Hosts with a DHCP lease or reservation are found by the name that they give. A local record of the same name wins. */
+            leases_as_names?: boolean | null;
+            /** @description Private addresses in answers from outside are left out, so that no web site reaches hosts inside by a name of its own. */
+            rebind_protection?: boolean | null;
+            /** @description Domains whose names may have private addresses all the same. */
+            private_domains?: string[] | null;
+            /** @description Check signatures, and refuse what is forged. It needs the right time, and servers that pass signatures on. */
+            dnssec?: boolean | null;
+            /** @description Memory for answers, in MiB. */
+            cache_mib?: number | null;
+        };
+        UpstreamState: {
+            address: string;
+            reachable: boolean | null;
+            rtt_ms: number | null;
+        };
+        DnsStateFields: {
+            /** @description Whether it runs and answers. */
+            answering: boolean | null;
+            /** @description Since it was started. */
+            uptime_s: number | null;
+            /** @description Questions of hosts since its start, or since it read its files again. */
+            queries: number | null;
+            /** @description Of these, answered from memory. */
+            cache_hits: number | null;
+            /** @description Names that come from DHCP leases and reservations now. */
+            lease_names: number | null;
+            /** @description The servers that are asked, one row each. */
+            upstreams: components["schemas"]["UpstreamState"][] | null;
+        };
+        DnsState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["DnsStateFields"];
+        };
+        DnsRecord: {
+            id: string;
+            name: string;
+            value: string;
+            type: string;
+            ttl_s: number;
+            subdomains: boolean;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DnsRecordPage: {
+            items: components["schemas"]["DnsRecord"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        DnsRecordCreateInput: {
+            /** @description The name that is asked for; without a dot it is one of the local domain. Of PTR it is the address. */
+            name: string;
+            /** @description What is answered: an address, a name, a text; of MX `10 mail.example.com`, of SRV `0 5 5060 sip.example.com`. */
+            value: string;
+            /**
+             * @description `A` and `AAAA`: addresses, whose name is found by the address as well. `CNAME`: another name for a host.
+             * @default A
+             * @enum {string}
+             */
+            type: "A" | "AAAA" | "CNAME" | "TXT" | "PTR" | "MX" | "SRV";
+            /**
+             * @description For so long others remember the answer.
+             * @default 300
+             */
+            ttl_s: number;
+            /**
+             * @description Also for every name below it.
+             * @default false
+             */
+            subdomains: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and nobody is told of it.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (n1, n2, ...) when omitted. */
+            id?: string | null;
+        };
+        DnsRecordUpsertInput: {
+            /** @description The name that is asked for; without a dot it is one of the local domain. Of PTR it is the address. */
+            name: string;
+            /** @description What is answered: an address, a name, a text; of MX `10 mail.example.com`, of SRV `0 5 5060 sip.example.com`. */
+            value: string;
+            /**
+             * @description `A` and `AAAA`: addresses, whose name is found by the address as well. `CNAME`: another name for a host.
+             * @default A
+             * @enum {string}
+             */
+            type: "A" | "AAAA" | "CNAME" | "TXT" | "PTR" | "MX" | "SRV";
+            /**
+             * @description For so long others remember the answer.
+             * @default 300
+             */
+            ttl_s: number;
+            /**
+             * @description Also for every name below it.
+             * @default false
+             */
+            subdomains: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and nobody is told of it.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (n1, n2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        DnsRecordBulkInput: {
+            upsert?: components["schemas"]["DnsRecordUpsertInput"][];
+            delete?: string[];
+        };
+        DnsRecordInput: {
+            /** @description The name that is asked for; without a dot it is one of the local domain. Of PTR it is the address. */
+            name: string;
+            /** @description What is answered: an address, a name, a text; of MX `10 mail.example.com`, of SRV `0 5 5060 sip.example.com`. */
+            value: string;
+            /**
+             * @description `A` and `AAAA`: addresses, whose name is found by the address as well. `CNAME`: another name for a host.
+             * @default A
+             * @enum {string}
+             */
+            type: "A" | "AAAA" | "CNAME" | "TXT" | "PTR" | "MX" | "SRV";
+            /**
+             * @description For so long others remember the answer.
+             * @default 300
+             */
+            ttl_s: number;
+            /**
+             * @description Also for every name below it.
+             * @default false
+             */
+            subdomains: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and nobody is told of it.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        DnsRecordPatch: {
+            /** @description The name that is asked for; without a dot it is one of the local domain. Of PTR it is the address. */
+            name?: string | null;
+            /** @description What is answered: an address, a name, a text; of MX `10 mail.example.com`, of SRV `0 5 5060 sip.example.com`. */
+            value?: string | null;
+            /**
+             * @description `A` and `AAAA`: addresses, whose name is found by the address as well. `CNAME`: another name for a host.
+             * @enum {string|null}
+             */
+            type?: "A" | "AAAA" | "CNAME" | "TXT" | "PTR" | "MX" | "SRV" | null;
+            /** @description For so long others remember the answer. */
+            ttl_s?: number | null;
+            /** @description Also for every name below it. */
+            subdomains?: boolean | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and nobody is told of it. */
+            disabled?: boolean | null;
+        };
+        DnsForwardStateFields: {
+            /** @description Its servers, one row each. */
+            upstreams: components["schemas"]["UpstreamState"][] | null;
+        };
+        DnsForwardState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["DnsForwardStateFields"];
+        };
+        DnsForward: {
+            id: string;
+            domain: string;
+            servers: components["schemas"]["DnsUpstream"][];
+            dnssec: boolean;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DnsForwardPage: {
+            states: components["schemas"]["DnsForwardState"][] | null;
+            items: components["schemas"]["DnsForward"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        DnsForwardCreateInput: {
+            /** @description The domain, such as the one of the head office, or 168.192.in-addr.arpa for names of addresses. The longest one that fits a name is used. */
+            domain: string;
+            /** @description Who is asked for its names. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /**
+             * @description Check its signatures where the name service does. Most domains of offices have none.
+             * @default false
+             */
+            dnssec: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and its names are asked of everybody's servers.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (s1, s2, ...) when omitted. */
+            id?: string | null;
+        };
+        DnsForwardUpsertInput: {
+            /** @description The domain, such as the one of the head office, or 168.192.in-addr.arpa for names of addresses. The longest one that fits a name is used. */
+            domain: string;
+            /** @description Who is asked for its names. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /**
+             * @description Check its signatures where the name service does. Most domains of offices have none.
+             * @default false
+             */
+            dnssec: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and its names are asked of everybody's servers.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (s1, s2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        DnsForwardBulkInput: {
+            upsert?: components["schemas"]["DnsForwardUpsertInput"][];
+            delete?: string[];
+        };
+        DnsForwardInput: {
+            /** @description The domain, such as the one of the head office, or 168.192.in-addr.arpa for names of addresses. The longest one that fits a name is used. */
+            domain: string;
+            /** @description Who is asked for its names. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /**
+             * @description Check its signatures where the name service does. Most domains of offices have none.
+             * @default false
+             */
+            dnssec: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and its names are asked of everybody's servers.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        DnsForwardPatch: {
+            /** @description The domain, such as the one of the head office, or 168.192.in-addr.arpa for names of addresses. The longest one that fits a name is used. */
+            domain?: string | null;
+            /** @description Who is asked for its names. */
+            servers?: components["schemas"]["DnsUpstreamInput"][] | null;
+            /** @description Check its signatures where the name service does. Most domains of offices have none. */
+            dnssec?: boolean | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and its names are asked of everybody's servers. */
+            disabled?: boolean | null;
+        };
+        DnsBlockList: {
+            id: string;
+            domains: string[];
+            allowed: string[];
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        DnsBlockListPage: {
+            items: components["schemas"]["DnsBlockList"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        DnsBlockListCreateInput: {
+            /** @description They and all names below them do not exist. A local record or a split domain of the same name wins. */
+            domains?: string[] | null;
+            /** @description Domains below them that are answered all the same, whichever list blocks them. */
+            allowed?: string[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and blocks nothing.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        DnsBlockListUpsertInput: {
+            /** @description They and all names below them do not exist. A local record or a split domain of the same name wins. */
+            domains?: string[] | null;
+            /** @description Domains below them that are answered all the same, whichever list blocks them. */
+            allowed?: string[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and blocks nothing.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        DnsBlockListBulkInput: {
+            upsert?: components["schemas"]["DnsBlockListUpsertInput"][];
+            delete?: string[];
+        };
+        DnsBlockListInput: {
+            /** @description They and all names below them do not exist. A local record or a split domain of the same name wins. */
+            domains?: string[] | null;
+            /** @description Domains below them that are answered all the same, whichever list blocks them. */
+            allowed?: string[] | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and blocks nothing.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        DnsBlockListPatch: {
+            /** @description They and all names below them do not exist. A local record or a split domain of the same name wins. */
+            domains?: string[] | null;
+            /** @description Domains below them that are answered all the same, whichever list blocks them. */
+            allowed?: string[] | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and blocks nothing. */
+            disabled?: boolean | null;
+        };
         NtpServer: {
             address: string;
             type: string;
@@ -8733,6 +10079,8 @@ export interface components {
         };
         SettingPlace: {
             place: string;
+            /** @description For this place alone, by the key `setting.place`. */
+            override: string | null;
             wanted: string | null;
             /** @description What the kernel has now. */
             held: string | null;
@@ -8767,13 +10115,13 @@ export interface components {
             settings_reason: string | null;
         };
         TuningInput: {
-            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. */
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. `setting.eth1` is for that interface alone and comes before the entry of the setting. */
             overrides?: {
                 [key: string]: string;
             } | null;
         };
         TuningPatch: {
-            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. */
+            /** @description Id of a setting to the value in its place; an empty one leaves the kernel's. Without an entry the product's value applies. `setting.eth1` is for that interface alone and comes before the entry of the setting. */
             overrides?: {
                 [key: string]: string;
             } | null;
@@ -8830,13 +10178,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -8847,7 +10195,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -8931,7 +10279,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -9155,6 +10503,72 @@ export interface components {
         LeaseChanges: {
             items: components["schemas"]["LeaseChange"][];
         };
+        DiagnosisNumber: {
+            name: string;
+            value: number;
+            /** @description Null: the number is told and not compared. */
+            threshold: number | null;
+            unit: string;
+            shown: string;
+            threshold_shown: string | null;
+        };
+        Remedy: {
+            id: string;
+            text: string;
+            cost: string | null;
+            setting: string | null;
+            value: string | null;
+        };
+        DiagnosisFinding: {
+            code: string;
+            /** @enum {string} */
+            severity: "error" | "warning" | "notice";
+            subject: string;
+            title: string;
+            sentence: string;
+            since: string;
+            /** @description When it was seen last. */
+            seen: string;
+            /** @description Why it could not be looked at lately, so that it stands. */
+            doubt: string | null;
+            /** @description The document behind it (docs/diagnosis.md). */
+            evidence: string;
+            numbers: components["schemas"]["DiagnosisNumber"][];
+            remedies: components["schemas"]["Remedy"][];
+        };
+        Look: {
+            id: string;
+            what: string;
+        };
+        Unseen: {
+            id: string;
+            what: string;
+            reason: string;
+        };
+        Trial: {
+            code: string;
+            subject: string;
+            remedy: string;
+            revision: number;
+            at: string;
+            /** @enum {string} */
+            outcome: "measuring" | "helped" | "no-change" | "unknown";
+            sentence: string;
+        };
+        Findings: {
+            /** @description Of the last look; null before the first. */
+            at: string | null;
+            period_s: number;
+            /** @description Processor time of one look, on average. */
+            cpu_ms_per_sample: number | null;
+            /** @description The oldest first. */
+            findings: components["schemas"]["DiagnosisFinding"][];
+            looked_at: components["schemas"]["Look"][];
+            /** @description Nothing is known of these, and why. */
+            not_looked_at: components["schemas"]["Unseen"][];
+            /** @description The last remedies applied, since the agent's start. */
+            trials: components["schemas"]["Trial"][];
+        };
         StaleMarker: {
             at: number;
             since: number;
@@ -9180,6 +10594,7 @@ export interface components {
             system: components["schemas"]["SystemStats"];
             config: components["schemas"]["PendingAnswer"];
             leases: components["schemas"]["LeaseChanges"];
+            findings: components["schemas"]["Findings"];
             stale: components["schemas"]["StaleMarker"];
             states: components["schemas"]["StatesEvent"];
         };
@@ -9245,6 +10660,22 @@ export interface components {
             /** @description What only the kernel knows, and what is assumed of it. */
             unsure: string[];
         };
+        ApplyInput: {
+            code: string;
+            subject: string;
+            remedy: string;
+            /**
+             * @description The change goes back by itself unless confirmed within so many seconds.
+             * @default 300
+             */
+            confirm_within_s: number;
+        };
+        Applied: {
+            committed: components["schemas"]["CommitAnswer"];
+            trial: components["schemas"]["Trial"] | null;
+            /** @description Why it is not measured again. */
+            untried: string | null;
+        };
         GivenLease: {
             address: string;
             mac: string | null;
@@ -9264,6 +10695,142 @@ export interface components {
             items: components["schemas"]["GivenLease"][];
             next_cursor: string | null;
             total: number;
+        };
+        ToolRun: {
+            id: string;
+            tool: string;
+            subject: string;
+            by: string;
+            started_at: string;
+        };
+        ToolItem: {
+            name: string;
+            title: string;
+            about: string;
+            /** @enum {string} */
+            scope: "read" | "write" | "admin";
+            /** @description What its process is allowed. */
+            needs: string;
+            /** @enum {string} */
+            answers: "text/event-stream" | "application/x-pcapng";
+            /** @description One of each runs at a time; null: none does. */
+            running: components["schemas"]["ToolRun"] | null;
+        };
+        ToolsAnswer: {
+            items: components["schemas"]["ToolItem"][];
+        };
+        PingRunInput: {
+            /** @description An address or a name. */
+            target: string;
+            /**
+             * @description How many times it is asked.
+             * @default 10
+             */
+            count: number;
+            /**
+             * @description Between two questions.
+             * @default 1000
+             */
+            interval_ms: number;
+            /**
+             * @description Of the data in it; the packet is 28 (IPv6: 48) longer.
+             * @default 56
+             */
+            size_bytes: number;
+            /**
+             * @description By this interface only, or within this VRF; by the routes without it.
+             * @default null
+             */
+            interface: string | null;
+        };
+        MtrRunInput: {
+            /** @description An address or a name. */
+            target: string;
+            /**
+             * @description How many times each is asked, once a second.
+             * @default 10
+             */
+            rounds: number;
+            /**
+             * @description Beyond this many it is given up.
+             * @default 30
+             */
+            hops: number;
+            /**
+             * @description By this interface only, or within this VRF; by the routes without it.
+             * @default null
+             */
+            interface: string | null;
+        };
+        LookupRunInput: {
+            /** @description A name, or an address for its name. */
+            name: string;
+            /**
+             * @description What is asked for; A for a name and PTR for an address without it.
+             * @default null
+             * @enum {string|null}
+             */
+            type: "A" | "AAAA" | "PTR" | "MX" | "NS" | "TXT" | "CNAME" | "SOA" | null;
+            /**
+             * @description Who is asked; the router's own name servers, in turn, without it.
+             * @default null
+             */
+            server: string | null;
+        };
+        ArpingRunInput: {
+            /** @description On which link. */
+            interface: string;
+            /** @description An IPv4 address. */
+            address: string;
+            /**
+             * @description How many times, once a second.
+             * @default 3
+             */
+            count: number;
+        };
+        CaptureRunInput: {
+            /** @description Where. */
+            interface: string;
+            /**
+             * @description Only from or to this address or network.
+             * @default null
+             */
+            network: string | null;
+            /**
+             * @description Only of this protocol.
+             * @default any
+             * @enum {string}
+             */
+            protocol: "any" | "tcp" | "udp" | "icmp" | "arp";
+            /**
+             * @description Only from or to this port of TCP or UDP.
+             * @default null
+             */
+            port: number | null;
+            /**
+             * @description For how long at most.
+             * @default 30
+             */
+            seconds: number;
+            /**
+             * @description How much of each packet is kept.
+             * @default 128
+             */
+            packet_bytes: number;
+            /**
+             * @description How long the file gets at most.
+             * @default 10000000
+             */
+            most_bytes: number;
+        };
+        BlinkRunInput: {
+            /** @description Which port. */
+            interface: string;
+            /**
+             * @description For how long.
+             * @default 10
+             */
+            seconds: number;
         };
         ImportSummary: {
             imported: number;
@@ -9796,6 +11363,34 @@ export interface components {
              */
             base: string | null;
         };
+        ZoneChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone";
+            id: string;
+            new: components["schemas"]["ZoneInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        ZonePolicyChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone-policy";
+            id: string;
+            new: components["schemas"]["ZonePolicyInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         FirewallRuleChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -9904,6 +11499,71 @@ export interface components {
              */
             id: string | null;
             new: components["schemas"]["DhcpReservationInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        DnsChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns";
+            /** @enum {string} */
+            id: "dns";
+            new: components["schemas"]["DnsInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        DnsRecordChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-record";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["DnsRecordInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        DnsForwardChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-forward";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["DnsForwardInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        DnsBlockListChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-block-list";
+            id: string;
+            new: components["schemas"]["DnsBlockListInput"] | null;
             /**
              * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
              * @default null
@@ -10133,6 +11793,21 @@ export interface components {
             allowed_wan_tcp_ports: number[];
             connections_per_source: number;
         };
+        /** @description The fields of a zone as they are configured. */
+        ZoneObject: {
+            id: string;
+            reaches: string[];
+            comment: string;
+        };
+        /** @description The fields of a zone policy as they are configured. */
+        ZonePolicyObject: {
+            id: string;
+            from_zone: string;
+            to_zone: string;
+            action: string;
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a firewall rule as they are configured. */
         FirewallRuleObject: {
             id: string;
@@ -10232,6 +11907,48 @@ export interface components {
             client_id: string | null;
             circuit_id: string | null;
             hostname: string | null;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a dns as they are configured. */
+        DnsObject: {
+            id: string;
+            enabled: boolean;
+            servers: components["schemas"]["DnsUpstream"][];
+            interfaces: components["schemas"]["DnsInterface"][];
+            serve_to: string[];
+            domain: string;
+            leases_as_names: boolean;
+            rebind_protection: boolean;
+            private_domains: string[];
+            dnssec: boolean;
+            cache_mib: number;
+        };
+        /** @description The fields of a dns record as they are configured. */
+        DnsRecordObject: {
+            id: string;
+            name: string;
+            value: string;
+            type: string;
+            ttl_s: number;
+            subdomains: boolean;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a dns forward as they are configured. */
+        DnsForwardObject: {
+            id: string;
+            domain: string;
+            servers: components["schemas"]["DnsUpstream"][];
+            dnssec: boolean;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a dns block list as they are configured. */
+        DnsBlockListObject: {
+            id: string;
+            domains: string[];
+            allowed: string[];
             comment: string;
             disabled: boolean;
         };
@@ -10459,6 +12176,34 @@ export interface components {
             old: components["schemas"]["FirewallObject"] | null;
             new: components["schemas"]["FirewallObject"] | null;
         };
+        ZoneChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ZoneObject"] | null;
+            new: components["schemas"]["ZoneObject"] | null;
+        };
+        ZonePolicyChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone-policy";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ZonePolicyObject"] | null;
+            new: components["schemas"]["ZonePolicyObject"] | null;
+        };
         FirewallRuleChange: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -10556,6 +12301,62 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["DhcpReservationObject"] | null;
             new: components["schemas"]["DhcpReservationObject"] | null;
+        };
+        DnsChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsObject"] | null;
+            new: components["schemas"]["DnsObject"] | null;
+        };
+        DnsRecordChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-record";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsRecordObject"] | null;
+            new: components["schemas"]["DnsRecordObject"] | null;
+        };
+        DnsForwardChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-forward";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsForwardObject"] | null;
+            new: components["schemas"]["DnsForwardObject"] | null;
+        };
+        DnsBlockListChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-block-list";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsBlockListObject"] | null;
+            new: components["schemas"]["DnsBlockListObject"] | null;
         };
         NtpChange: {
             /**
@@ -10870,6 +12671,44 @@ export interface components {
             /** @description null: not known, see `kernel.reason`. */
             effect: components["schemas"]["ObjectEffect"] | null;
         };
+        ZoneStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ZoneObject"] | null;
+            new: components["schemas"]["ZoneObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        ZonePolicyStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "zone-policy";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ZonePolicyObject"] | null;
+            new: components["schemas"]["ZonePolicyObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
         FirewallRuleStagedChange: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -10997,6 +12836,82 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["DhcpReservationObject"] | null;
             new: components["schemas"]["DhcpReservationObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DnsStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsObject"] | null;
+            new: components["schemas"]["DnsObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DnsRecordStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-record";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsRecordObject"] | null;
+            new: components["schemas"]["DnsRecordObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DnsForwardStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-forward";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsForwardObject"] | null;
+            new: components["schemas"]["DnsForwardObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        DnsBlockListStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dns-block-list";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["DnsBlockListObject"] | null;
+            new: components["schemas"]["DnsBlockListObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -11280,11 +13195,10 @@ export interface components {
              */
             type: "ethernet";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -11362,11 +13276,10 @@ export interface components {
              */
             type: "vlan";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -11445,11 +13358,10 @@ export interface components {
              */
             type: "vrf";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -11528,11 +13440,10 @@ export interface components {
              */
             type: "wireguard";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -11611,11 +13522,10 @@ export interface components {
              */
             type: "bridge";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -11694,11 +13604,10 @@ export interface components {
              */
             type: "bond";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -11777,11 +13686,10 @@ export interface components {
              */
             type: "loopback";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -11860,11 +13768,10 @@ export interface components {
              */
             type: "ethernet";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -11945,11 +13852,10 @@ export interface components {
              */
             type: "vlan";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -12031,11 +13937,10 @@ export interface components {
              */
             type: "vrf";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -12117,11 +14022,10 @@ export interface components {
              */
             type: "wireguard";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -12203,11 +14107,10 @@ export interface components {
              */
             type: "bridge";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -12289,11 +14192,10 @@ export interface components {
              */
             type: "bond";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -12375,11 +14277,10 @@ export interface components {
              */
             type: "loopback";
             /**
-             * @description `wan` is outside: firewall and masquerading apply there. Every enabled interface is shaped, whatever its role.
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
-             * @enum {string}
              */
-            role: "lan" | "wan" | "none";
+            role: string;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
             addresses?: string[] | null;
             /**
@@ -17309,6 +19210,610 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_zones: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_zone: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZoneCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_zones: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZoneBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_zone: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_zone: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZoneInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_zone: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_zone: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["ZonePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Zone"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_zone: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_zone_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                zone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZoneState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_zone_policies: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicyPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_zone_policy: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZonePolicyCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_zone_policies: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZonePolicyBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_zone_policy: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_zone_policy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZonePolicyInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_zone_policy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_zone_policy: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["ZonePolicyPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicy"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_zone_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_zone_policy_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                policy_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ZonePolicyState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_firewall_rules: {
         parameters: {
             query?: {
@@ -19453,6 +21958,1014 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    get_dns: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dns"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dns: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dns"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dns"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dns: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DnsPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dns"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_dns_records: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecordPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_dns_record: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsRecordCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_dns_records: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsRecordBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_record: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dns_record: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsRecordInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_dns_record: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dns_record: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DnsRecordPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsRecord"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dns_record: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                record_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_dns_forwards: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForwardPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_dns_forward: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsForwardCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_dns_forwards: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsForwardBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_forward: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dns_forward: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsForwardInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_dns_forward: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dns_forward: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DnsForwardPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForward"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dns_forward: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_forward_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                forward_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsForwardState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_dns_block_lists: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockListPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_dns_block_list: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsBlockListCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_dns_block_lists: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsBlockListBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dns_block_list: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dns_block_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DnsBlockListInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_dns_block_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dns_block_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["DnsBlockListPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DnsBlockList"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dns_block_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                list_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_ntp: {
         parameters: {
             query?: {
@@ -20009,7 +23522,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "ntp" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
                 id: string;
             };
             header?: never;
@@ -20425,7 +23938,7 @@ export interface operations {
     stream_stats: {
         parameters: {
             query?: {
-                /** @description Some of queues, interfaces, system, config, states (default: these), leases. */
+                /** @description Some of queues, interfaces, system, config, states (default: these), leases, findings. */
                 topics?: string;
                 /** @description Queues to report on. */
                 ids?: string;
@@ -20518,6 +24031,53 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_findings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Findings"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    apply_remedy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApplyInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Applied"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_leases: {
         parameters: {
             query?: {
@@ -20543,6 +24103,200 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_tools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsAnswer"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    stop_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolRun"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_ping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PingRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_mtr: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MtrRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_lookup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LookupRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_arping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ArpingRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_capture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CaptureRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-pcapng": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_blink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BlinkRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };

@@ -10,6 +10,7 @@ import { asProblem } from "./problem";
 import {
   CANDIDATE,
   candidateQuery,
+  findingsQuery,
   pendingQuery,
   queryClient,
   refreshConfig,
@@ -256,6 +257,28 @@ export const useCommit = () =>
       const isFree = answer.kernel.effect === "hitless";
       if (!answer.pending) sayCommitted(isFree ? "ok" : "warning", answer);
       else if (!isFree) say("warning", costText(answer.kernel));
+    },
+    meta: { inline: true },
+  });
+
+/** Seconds in which a remedy has to be confirmed: the router needs 35 to measure whether it helps. */
+const TRIAL_S = 300;
+
+export interface AppliedRemedy {
+  code: string;
+  subject: string;
+  remedy: string;
+}
+
+/** Commits a remedy of a finding; it goes back by itself unless it is confirmed. */
+export const useRemedy = () =>
+  useMutation({
+    mutationFn: async (remedy: AppliedRemedy) => {
+      const body = { ...remedy, confirm_within_s: TRIAL_S };
+      const answer = await need(api.POST("/api/v1/diagnosis/apply", { body }));
+      await committed(answer.committed);
+      await queryClient.invalidateQueries({ queryKey: findingsQuery.queryKey });
+      return answer;
     },
     meta: { inline: true },
   });

@@ -17,6 +17,7 @@ import {
   IconRoute,
   IconRefresh,
   IconStack2,
+  IconStethoscope,
   IconTool,
   IconUsers,
   type Icon,
@@ -43,6 +44,7 @@ export interface NavItem {
     | "/update"
     | "/maintenance"
     | "/diagnostics"
+    | "/tools"
     | "/about"
     | "/$page";
   page: string;
@@ -77,6 +79,7 @@ const OWN: Readonly<Record<Area, readonly NavItem[]>> = {
     { to: "/update", page: "", label: "Update", icon: IconRefresh, keys: "g p" },
     { to: "/maintenance", page: "", label: "Maintenance", icon: IconPower, keys: "g c" },
     { to: "/diagnostics", page: "", label: "Diagnostics", icon: IconActivity, keys: "g d" },
+    { to: "/tools", page: "", label: "Tools", icon: IconStethoscope, keys: "g z" },
     { to: "/about", page: "", label: "About", icon: IconInfoCircle, keys: "g a" },
   ],
 };

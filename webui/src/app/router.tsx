@@ -48,8 +48,8 @@ const queue = createRoute({
 const queueTypes = createRoute({
   getParentRoute: () => frame,
   path: "/queue-types",
-  validateSearch: search.edit,
-  component: lazyRouteComponent(() => import("@/pages/QueueTypesPage")),
+  validateSearch: search.kind,
+  component: lazyRouteComponent(() => import("@/kinds/KindPage")),
 });
 const importRoute = createRoute({
   getParentRoute: () => frame,
@@ -60,14 +60,20 @@ const importRoute = createRoute({
 const interfaces = createRoute({
   getParentRoute: () => frame,
   path: "/interfaces",
-  validateSearch: search.edit,
-  component: lazyRouteComponent(() => import("@/pages/InterfacesPage")),
+  validateSearch: search.kind,
+  component: lazyRouteComponent(() => import("@/kinds/KindPage")),
 });
 const hosts = createRoute({
   getParentRoute: () => frame,
   path: "/hosts",
   validateSearch: search.hosts,
   component: lazyRouteComponent(() => import("@/pages/hosts/HostsPage")),
+});
+const tools = createRoute({
+  getParentRoute: () => frame,
+  path: "/tools",
+  validateSearch: search.tools,
+  component: lazyRouteComponent(() => import("@/pages/tools/ToolsPage")),
 });
 const leases = createRoute({
   getParentRoute: () => frame,
@@ -154,6 +160,7 @@ const routeTree = root.addChildren([
     importRoute,
     interfaces,
     hosts,
+    tools,
     leases,
     routes,
     firewall,

@@ -67,6 +67,11 @@ export const leases = (raw: Raw): { q?: string; make?: string } => ({
   q: text(raw["q"]),
   make: text(raw["make"]),
 });
+/** `target`: whom a tool is to look at. */
+export const tools = (raw: Raw): { tool?: string; target?: string } => ({
+  tool: text(raw["tool"]),
+  target: text(raw["target"]),
+});
 export const hosts = (raw: Raw): { q?: string } => ({ q: text(raw["q"]) });
 
 /** A part of the graphs' time, as `1700000000-1700000060`. */
@@ -94,7 +99,6 @@ export const kind = (raw: Raw): KindSearch => ({
   cols: text(raw["cols"]),
   edit: text(raw["edit"]),
 });
-export const edit = (raw: Raw): { edit?: string } => ({ edit: text(raw["edit"]) });
 export const tuning = (raw: Raw): { show?: "differs" | "overridden"; edit?: string } => ({
   show: oneOf(raw["show"], ["differs", "overridden"]),
   edit: text(raw["edit"]),

@@ -18,7 +18,7 @@ import {
   type QueueValues,
 } from "./queueValues";
 import { PairField, RatePair } from "./RatePair";
-import { builtInWords, typeWords } from "./queue-type/options";
+import { builtInWords, typeWords } from "@/kinds/queue-type/words";
 import { SoldHint } from "./SoldHint";
 import { TargetHint } from "./TargetHint";
 import { TotalFields } from "./TotalFields";

@@ -12,10 +12,12 @@ export const EXTRAS: Readonly<Record<string, ComponentType<ExtraProps>>> = {
   "wireguard-peer": lazy(() => import("./wireguard/ClientPanel")),
 };
 
+const Ports = lazy(() => import("./interface/Ports"));
 const Decision = lazy(() => import("./firewall/Decision"));
 
 /** By kind, what stands above its list. */
 export const ABOVE: Readonly<Record<string, ComponentType>> = {
+  interface: Ports,
   "firewall-rule": Decision,
   "nat-rule": Decision,
 };

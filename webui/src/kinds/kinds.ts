@@ -17,11 +17,17 @@ export type Shape =
   | { type: "flag" }
   | { type: "whole" | "port"; low: number; high: number; unit?: Unit }
   | { type: "choice"; choices: readonly string[] }
-  | { type: "text"; most: number; lines: boolean }
+  | { type: "text"; most: number; lines: boolean; pattern?: string; unit?: "bps" | "ms" }
   | { type: "host" | "prefix" | "address" }
-  | { type: "ref"; kind: string; role: string; offered?: When; unconfigured?: boolean }
+  | { type: "ref"; kind: string; role: string; offered?: When; unconfigured?: boolean; also?: string[] }
   | { type: "many"; item: Shape; most: number }
-  | { type: "table"; item: Shape; most: number }
+  | {
+      type: "table";
+      item: Shape;
+      most: number;
+      /** Names that have a meaning, where their condition holds for the object. */
+      known?: readonly Field[];
+    }
   | { type: "group"; fields: readonly Field[] }
   | { type: "rows"; fields: readonly Field[]; most: number }
   | { type: "secret"; made?: boolean }

@@ -3,7 +3,7 @@
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, need } from "@/api/client";
-import { CONFIG } from "@/api/queries";
+import { CONFIG, interfacesQuery } from "@/api/queries";
 import type { Change, Finding, Kind } from "@/api/types";
 import { baseOf, useStagedChanges } from "@/api/writes";
 import type { Declared } from "./kinds";
@@ -58,6 +58,10 @@ export const objectsQuery = (path: string, q = "") =>
     staleTime: 30_000,
   });
 
+/** The whole list. That of interfaces is in use elsewhere too, and its state is asked for again and again. */
+const wholeQuery = (kind: string, path: string) =>
+  (kind === "interface" ? interfacesQuery : objectsQuery(path)) as ReturnType<typeof objectsQuery>;
+
 /** The one object of a kind that has one. */
 export const singleQuery = (path: string) =>
   queryOptions({
@@ -106,7 +110,7 @@ const inOrder =
 
 /** `isCut`: there are more than are read. Then the rows of a search are those that the router finds (`isAsked`). */
 export function useRows(kind: string, declared: Declared, q = "") {
-  const whole = useQuery(objectsQuery(declared.path));
+  const whole = useQuery(wholeQuery(kind, declared.path));
   const isCut = whole.data !== undefined && whole.data.total > whole.data.items.length;
   const words = q.trim();
   const isAsked = isCut && words !== "";
@@ -121,6 +125,10 @@ export function useRows(kind: string, declared: Declared, q = "") {
   const rows = useMemo(() => rowsOf(declared, items ?? [], staged), [declared, items, staged]);
   return { query, rows, isCut, isAsked };
 }
+
+/** Whether it is configured, so that it can be removed: what the router merely has, or comes with, cannot. */
+export const isStored = ({ etag }: Pick<Stored, "etag">): boolean =>
+  etag !== null && !etag.includes("built-in");
 
 /** What people know an object by. */
 export const nameOf = (declared: Declared, object: Values): string =>

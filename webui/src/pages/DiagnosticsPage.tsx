@@ -5,6 +5,7 @@ import { useFreshness, useLiveInterfaces } from "@/api/live";
 import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
 import type { InterfaceStats, System } from "@/api/types";
+import { Findings } from "./Findings";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
 import { agoText, countText, plural, sentence } from "@/ui/format";
@@ -187,6 +188,7 @@ export default function DiagnosticsPage() {
           {asProblem(query.error).message}
         </Note>
       ) : null}
+      <Findings />
       {system ? <Report system={system} doubt={doubt} /> : query.isPending ? <Skeleton lines={10} /> : null}
     </Page>
   );

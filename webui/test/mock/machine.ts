@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import { http, HttpResponse, type HttpHandler } from "msw";
-import type { System } from "@/api/types";
+import type { Findings, System } from "@/api/types";
 import { API, now } from "./answers";
 import { interfaceStats, statsOf, systemStats } from "./live";
 import { head, pendingNow, type MockState } from "./state";
+
+const FINDINGS: Findings = {
+  at: "2026-11-24T12:00:00Z",
+  period_s: 5,
+  cpu_ms_per_sample: 2,
+  findings: [],
+  looked_at: [{ id: "cores", what: "each core's packets" }],
+  not_looked_at: [{ id: "waits", what: "how long softirqs wait", reason: "the kernel refuses the probe" }],
+  trials: [],
+};
 
 export function system(state: MockState): HttpHandler[] {
   const answer = (): System => ({
@@ -38,6 +48,7 @@ export function system(state: MockState): HttpHandler[] {
     drift: [],
   });
   return [
+    http.get(`${API}/diagnosis/findings`, () => HttpResponse.json(FINDINGS)),
     http.get(`${API}/system`, () => HttpResponse.json(answer())),
     http.get(`${API}/stats/interfaces/:name/history`, ({ params, request }) => {
       const window = new URL(request.url).searchParams.get("window") ?? "1h";

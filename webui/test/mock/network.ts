@@ -190,7 +190,7 @@ export const TUNING: Tuning = {
       key: "net.core.netdev_budget",
       value: "300",
       reason: "one card may hand over so many packets in a turn",
-      places: [{ place: "system", wanted: "300", held: "300", state: "applied", why: null }],
+      places: [{ place: "system", override: null, wanted: "300", held: "300", state: "applied", why: null }],
     },
     {
       ...setting,
@@ -201,8 +201,15 @@ export const TUNING: Tuning = {
       override: "2048",
       reason: "bursts of a card wait in its ring",
       places: [
-        { place: "lan0", wanted: "2048", held: null, state: "refused", why: "the driver has no ring" },
-        { place: "wan0", wanted: "2048", held: "2048", state: "applied", why: null },
+        {
+          place: "lan0",
+          override: null,
+          wanted: "2048",
+          held: null,
+          state: "refused",
+          why: "the driver has no ring",
+        },
+        { place: "wan0", override: null, wanted: "2048", held: "2048", state: "applied", why: null },
       ],
     },
     {
@@ -306,6 +313,7 @@ export function networkHandlers(state: MockState): HttpHandler[] {
         asVrf(port("blue", "none", "10.66.0.1/32")),
       ]),
     ),
+    http.get(`${API}/tools`, () => HttpResponse.json({ items: [] })),
     http.get(`${API}/hosts`, ({ request }) => hostsAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/search`, ({ request }) => searchAnswer(route, new URL(request.url).searchParams)),
     http.get(`${API}/leases`, ({ request }) => leasesAnswer(state, new URL(request.url).searchParams)),

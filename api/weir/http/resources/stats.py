@@ -100,7 +100,8 @@ def stream_stats(query: dict[str, Any]) -> Response:
     """Server-sent events, once a second
 
     `event: queues`, `interfaces`, `system`, `config` (a commit, a confirmation, a rollback), `states` (what
-    is learnt about the objects named in `states`: all at first, then every two seconds what changed) and
+    is learnt about the objects named in `states`: all at first, then every two seconds what changed),
+    `findings` (what ails the router, whenever that changes; only for those who name the topic) and
     `stale` (no sample could be taken); the data is the member of that name in the schema. The number of
     streams is bounded (503 beyond it); close those of hidden tabs.
     """

@@ -25,19 +25,32 @@ def with_settings(stored: Stored) -> dict[str, Any]:
         settings, reason = [], problem.message
     shown = {**with_warnings(stored), "settings": settings, "settings_reason": reason}
     if settings:
-        shown["warnings"] += findings_json(_unknown(stored, {item["id"] for item in settings}))
+        shown["warnings"] += findings_json(_unknown(stored, _keys(settings)))
     return shown
+
+
+def _keys(settings: list[dict[str, Any]]) -> set[str]:
+    """What an override may be called: a setting, or one at a place where it fits now."""
+    places = {f"{item['id']}.{place['place']}" for item in settings for place in item["places"]}
+    return {item["id"] for item in settings} | {key for key in places if not key.endswith(".")}
 
 
 def _unknown(stored: Stored, known: Set[str]) -> list[Finding]:
     """Overrides without effect: which settings there are is data of the image, and this one has no such."""
     assert isinstance(stored.object, Tuning)
-    words = "this release has no such setting, so the override has no effect"
-    return [
-        Finding("warning", "no-such-setting", words, "tuning", stored.id, f"overrides/{name}")
-        for name, _ in stored.object.overrides
-        if name not in known
-    ]
+    found = []
+    for name, _ in stored.object.overrides:
+        if name not in known:
+            setting, _, place = name.partition(".")
+            there = f"there is no {place!r} that it fits" if place and setting in known else _NO_SETTING
+            words = f"{there}, so the override has no effect"
+            found.append(
+                Finding("warning", "no-such-setting", words, "tuning", stored.id, f"overrides/{name}")
+            )
+    return found
+
+
+_NO_SETTING = "this release has no such setting"
 
 
 resource = resource_of(

@@ -143,10 +143,10 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
             length = validate.Length(max=field.most)
             return fields.Dict(keys=base.identifier(), values=_sent(field.text), validate=length, **said)
         case Group():
-            return fields.Nested(_group_input(field), **said)
+            return fields.Nested(group_input(field), **said)
         case Rows():
             length = validate.Length(max=field.most)
-            return fields.List(fields.Nested(_group_input(field.group)), validate=length, **said)
+            return fields.List(fields.Nested(group_input(field.group)), validate=length, **said)
     raise TypeError(f"no schema for a {type(field).__name__}")
 
 
@@ -170,9 +170,14 @@ def pair_answer(called: str, *, names: bool = False) -> SchemaType:
 
 
 @cache
-def _group_input(group: Group) -> SchemaType:
-    members = {member.name: _input(member) for member in group.members}
-    return _class(f"{group.called}Input", base.Input, members, group.of.__doc__)
+def _inputs_of(of: type, called: str) -> SchemaType:
+    members = {member.name: _input(member) for member in members_of(of)}
+    return _class(f"{called}Input", base.Input, members, of.__doc__)
+
+
+def group_input(group: Group) -> SchemaType:
+    """The schema of a group as a client sends it; one for all groups of a class."""
+    return _inputs_of(group.of, group.called)
 
 
 @cache

@@ -12,7 +12,7 @@ from weir.store.listing import MAX_TEXT_CHARS
 
 MAX_LIMIT = 1000
 _FINDS = "Part of id, name or comment; an address or prefix finds what has a field that covers it."
-TOPICS = ("queues", "interfaces", "system", "config", "states", "leases")
+TOPICS = ("queues", "interfaces", "system", "config", "states", "leases", "findings")
 QUEUE_SORTS = (
     "position",
     "name",
@@ -132,7 +132,8 @@ class StreamQuery(Query):
         8,
         TOPICS,
         metadata={
-            "description": "Some of queues, interfaces, system, config, states (default: these), leases."
+            "description": "Some of queues, interfaces, system, config, states (default: these), leases, "
+            "findings."
         },
     )
     ids = CommaList(MAX_LIMIT, metadata={"description": "Queues to report on."})

@@ -261,6 +261,7 @@ class StreamEvent(Answer):
     system = fields.Nested(SystemStats)
     config = fields.Nested("PendingAnswer")
     leases = fields.Nested(LeaseChanges)
+    findings = fields.Nested("Findings")
     stale = fields.Nested("StaleMarker")
     states = fields.Nested("StatesEvent")
 

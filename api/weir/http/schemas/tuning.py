@@ -12,6 +12,9 @@ class SettingPlace(Answer):
     """A setting at one interface or unit; `place` is empty for the whole machine."""
 
     place = fields.String()
+    override = fields.String(
+        allow_none=True, metadata={"description": "For this place alone, by the key `setting.place`."}
+    )
     wanted = fields.String(allow_none=True)
     held = fields.String(allow_none=True, metadata={"description": "What the kernel has now."})
     state = one_of("applied", "differs", "absent", "left", "refused")

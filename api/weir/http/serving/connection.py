@@ -40,6 +40,8 @@ class Frames(Protocol):
     """A stream of frames that come when they come; `weir.stats.fanout.Stream` is one."""
 
     first: bytes
+    heartbeat: bytes
+    """Sent where nothing else was for long; empty: the stream has no such thing."""
 
     def listen(self, wake: Callable[[], None]) -> None:
         """Call `wake`, from any thread, whenever there is something to `poll`."""

@@ -26,7 +26,7 @@ from gunicorn.http.message import Request
 from weir.http.problems import BODY_TOO_LATE, BUSY, HEAD_TOO_LARGE, Refusal, refusal_of
 from weir.http.serving import SMALL_BODY_BYTES
 from weir.http.serving.connection import SILENCE_S, Connection, Frames, Phase, Source
-from weir.stats.fanout import HEARTBEAT, HEARTBEAT_S
+from weir.stats.fanout import HEARTBEAT_S
 
 log = logging.getLogger("weir.http")
 
@@ -42,6 +42,8 @@ MAX_HELD_BYTES = 64 << 20
 """Of unfinished requests and unsent answers together; above it the largest of strangers go."""
 SWEEP_S = 0.5
 ACCEPTS_AT_ONCE = 64
+LAST_CHUNK = b"0\r\n\r\n"
+"""Tells a reader that nothing is missing (RFC 9112, 7.1)."""
 IN, OUT = select.EPOLLIN, select.EPOLLOUT
 
 
@@ -282,9 +284,11 @@ class Front:
         frame = conn.frames.poll()
         if frame is None:
             conn.end_stream()
+            if conn.chunked:
+                conn.output.sendall(LAST_CHUNK)
             self._send_rest(conn, False)
         elif frame or time.monotonic() - conn.output.moved_at >= HEARTBEAT_S:
-            conn.output.sendall(conn.frame(frame or HEARTBEAT))
+            conn.output.sendall(conn.frame(frame or conn.frames.heartbeat))
 
     def _next_request(self, conn: Connection) -> None:
         if not conn.keep:

@@ -14,6 +14,7 @@ from weir.model.limits import USUAL_MTU_BYTES
 from weir.model.links import Bridge, BridgePort
 from weir.model.problem import Finding
 from weir.model.rule import Reach, Rule, View, all_after, caused_by, error, own, warning
+from weir.model.zones import NO_ZONE, OPEN
 
 PORTS, MEMBERS = "bridge.ports", "bond.members"
 
@@ -90,7 +91,7 @@ def _of_member(master: Interface, member: Interface) -> Iterator[Finding]:
     for is_set, has in (
         (bool(member.addresses), "have addresses of its own: give them to"),
         (member.addressing != "static", "ask for an address by DHCP: choose that at"),
-        (member.role != "none", f"have the role {member.role}: give it to"),
+        (member.role not in (NO_ZONE, OPEN), f"have the role {member.role}: give it to"),
         (member.vrf is not None, f"be in VRF {member.vrf}: choose that at"),
     ):
         if is_set:

@@ -6,7 +6,7 @@ import type { ReactNode } from "react";
 import { Fold } from "@/forms/Fold";
 import type { Field } from "../kinds";
 import { holds, textOf, valueWords } from "../values";
-import { blankOf, draftOf, isTyped, type Draft, type Entry, type Messages } from "./draft";
+import { blankOf, draftOf, isTyped, knownIn, othersIn, type Draft, type Entry, type Messages } from "./draft";
 import classes from "./Form.module.css";
 import {
   ChoiceField,
@@ -61,7 +61,57 @@ function ManyField(props: Of<"many">) {
   );
 }
 
+/** Names that have a meaning are fields; any other is a line of two. */
 function TableField(props: Of<"table">) {
+  const { shape, value, onChange, messages, path, label, description, within = {} } = props;
+  const entries = Array.isArray(value) ? (value as Entry[]) : [];
+  const known = knownIn(shape, within);
+  const row = { ...blankOf(known), ...Object.fromEntries(entries.map((entry) => [entry.key, entry.value])) };
+  const input = (field: Field) => (
+    <FieldInput
+      key={field.name}
+      field={field}
+      prefix={`${path}.`}
+      value={row[field.name]}
+      onChange={(next) =>
+        onChange([...entries.filter((entry) => entry.key !== field.name), { key: field.name, value: next }])
+      }
+      messages={messages}
+    />
+  );
+  if (shape.known === undefined) return <TableRows {...props} />;
+  const others = othersIn(shape, entries, within);
+  return (
+    <>
+      {known.filter((field) => field.importance === "shown").map(input)}
+      <FoldedFields
+        title={`More ${label.toLowerCase()}`}
+        fields={known.filter((field) => field.importance !== "shown")}
+        row={row}
+        path={path}
+        messages={messages}
+        input={input}
+      />
+      <Fold
+        title={`Other ${label.toLowerCase()}`}
+        summary={others.map((entry) => `${entry.key}=${textOf(entry.value)}`).join(" ") || "none"}
+        open={messages[path] !== undefined}
+      >
+        <TableRows
+          {...props}
+          label={`Other ${label.toLowerCase()}`}
+          description={description}
+          value={others}
+          onChange={(next) =>
+            onChange([...entries.filter((entry) => !others.includes(entry)), ...(next as Entry[])])
+          }
+        />
+      </Fold>
+    </>
+  );
+}
+
+function TableRows(props: Of<"table">) {
   const { shape, value, onChange, messages, path, label, description } = props;
   const entries = Array.isArray(value) ? (value as Entry[]) : [];
   const set = (index: number, change: Partial<Entry>) =>
@@ -330,6 +380,7 @@ function Input(props: InputProps): ReactNode {
     case "json":
       return <LongText {...props} />;
     case "text":
+      if (shape.unit !== undefined) return <UnitField {...props} unit={shape.unit} />;
       return shape.lines ? <LongText {...props} /> : <TextField {...props} />;
     case "position":
       return null;
@@ -340,13 +391,15 @@ function Input(props: InputProps): ReactNode {
 interface FieldInputProps {
   field: Field;
   prefix?: string;
+  /** The object that it is a field of, as it is typed. */
+  within?: Draft;
   value: unknown;
   onChange: (value: unknown) => void;
   messages: Messages;
 }
 
 /** A declared field with its label, its help and its error. */
-export const FieldInput = ({ field, prefix = "", value, onChange, messages }: FieldInputProps) => (
+export const FieldInput = ({ field, prefix = "", within, value, onChange, messages }: FieldInputProps) => (
   <Input
     shape={field}
     label={field.label}
@@ -356,6 +409,7 @@ export const FieldInput = ({ field, prefix = "", value, onChange, messages }: Fi
     required={field.required}
     nullable={field.nullable}
     path={`${prefix}${field.name}`}
+    within={within}
     value={value}
     onChange={onChange}
     messages={messages}

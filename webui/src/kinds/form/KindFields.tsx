@@ -13,6 +13,8 @@ interface KindFieldsProps {
   draft: Draft;
   set: (change: Draft) => void;
   messages: Messages;
+  /** A name that a new one could have. */
+  example?: string;
   isNew: boolean;
 }
 
@@ -26,13 +28,14 @@ const isWrong = (field: Field, messages: Messages): boolean =>
   Object.keys(messages).some((path) => path === field.name || path.startsWith(`${field.name}.`));
 
 /** All fields of a kind: those that matter at once, the others folded. */
-export function KindFields({ declared, draft, set, messages, isNew }: KindFieldsProps) {
+export function KindFields({ declared, draft, set, messages, example, isNew }: KindFieldsProps) {
   const offered = typedFields(declared).filter((field) => isOffered(declared, field, draft));
   const owned = declared.oneOf?.cases.map((item) => item.member) ?? [];
   const input = (field: Field) => (
     <FieldInput
       key={field.name}
       field={owned.includes(field.name) ? { ...field, nullable: false } : field}
+      within={draft}
       value={draft[field.name]}
       onChange={(value) => set({ [field.name]: value })}
       messages={messages}
@@ -47,6 +50,7 @@ export function KindFields({ declared, draft, set, messages, isNew }: KindFields
           label="Name"
           required
           data-autofocus
+          placeholder={example && `such as ${example}`}
           value={textOf(draft["id"])}
           error={messages["id"]}
           onChange={(event) => set({ id: event.currentTarget.value })}

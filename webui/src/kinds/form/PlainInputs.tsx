@@ -15,7 +15,7 @@ import { useState, type ReactNode } from "react";
 import { limitWords } from "@/ui/rates";
 import type { Shape } from "../kinds";
 import { numberWords, textOf } from "../values";
-import { parseNumber, type Messages, type SecretDraft } from "./draft";
+import { parseNumber, type Draft, type Messages, type SecretDraft } from "./draft";
 import classes from "./Form.module.css";
 import { offersOf } from "./useOffered";
 
@@ -30,6 +30,8 @@ export interface InputProps<S extends Shape = Shape> {
   required: boolean;
   nullable: boolean;
   path: string;
+  /** The object that it is a field of, as it is typed. */
+  within?: Draft;
   value: unknown;
   onChange: (value: unknown) => void;
   messages: Messages;
@@ -120,6 +122,8 @@ export function ChoiceField(props: Of<"choice">) {
       data={[
         ...(nullable || value === "" ? [{ value: "", label: nullable ? "none" : "choose" }] : []),
         ...shape.choices,
+        // What an import or the API had, in other words than ours.
+        ...(value === "" || shape.choices.includes(textOf(value)) ? [] : [textOf(value)]),
       ]}
       value={textOf(value)}
       onChange={(event) => onChange(event.currentTarget.value)}
@@ -141,7 +145,8 @@ export function RefField(props: Of<"ref">) {
   const { shape, value, onChange } = props;
   const [words, setWords] = useState("");
   const useOffers = offersOf(shape.kind);
-  const offers = useOffers(shape.offered, words, shape.unconfigured === true);
+  const found = useOffers(shape.offered, words, shape.unconfigured === true);
+  const offers = [...(shape.also ?? []).map((name) => ({ value: name, label: name })), ...found];
   const id = textOf(value);
   const isKnown = id === "" || offers.some((offer) => offer.value === id);
   return (

@@ -18,6 +18,21 @@ export interface SecretDraft {
 export interface Entry {
   key: string;
   value: unknown;
+  /** It was stored under a name that has a meaning for other objects only: nobody typed it, so it is kept. */
+  isKept?: boolean;
+}
+
+type TableShape = Extract<Shape, { type: "table" }>;
+
+/** The names in a table that have fields of their own, for an object as a form has it. */
+export const knownIn = ({ known = [] }: TableShape, draft: Draft): readonly Field[] =>
+  known.filter((field) => holds(field.when, draft));
+
+/** The entries that no field is for. What was typed for an object of another sort waits until it is one again. */
+export function othersIn(shape: TableShape, entries: readonly Entry[], draft: Draft): readonly Entry[] {
+  const here = new Set(knownIn(shape, draft).map((field) => field.name));
+  const anywhere = new Set(shape.known?.map((field) => field.name));
+  return entries.filter(({ key, isKept }) => !here.has(key) && (isKept === true || !anywhere.has(key)));
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -66,7 +81,19 @@ export const blankOf = (fields: readonly Field[]): Draft =>
   Object.fromEntries(fields.map((field) => [field.name, draftOf(field, field.default)]));
 
 const draftOfFields = (fields: readonly Field[], values: Draft): Draft =>
-  Object.fromEntries(fields.map((field) => [field.name, draftOf(field, values[field.name])]));
+  Object.fromEntries(
+    fields.map((field) => {
+      const draft = draftOf(field, values[field.name]);
+      return [field.name, field.type === "table" ? marked(field, draft as readonly Entry[], values) : draft];
+    }),
+  );
+
+function marked(shape: TableShape, entries: readonly Entry[], values: Draft): readonly Entry[] {
+  const here = new Set(knownIn(shape, values).map((field) => field.name));
+  return shape.known
+    ? entries.map((entry) => (here.has(entry.key) ? entry : { ...entry, isKept: true }))
+    : entries;
+}
 
 /** Fields that people fill in: what an object is one of is a choice of its own, and its place is where it stands. */
 export const typedFields = ({ fields, oneOf }: Pick<Declared, "fields" | "oneOf">): readonly Field[] =>
@@ -82,13 +109,18 @@ export function draftOfObject(declared: Declared, object: Draft | null, begins?:
   return { ...draft, ...chosen(declared, draft, which) };
 }
 
-/** What a form has after a choice of what the object is: a group that only this has is there. */
+/** What a form has after a choice of what the object is: a group that only this has is there, and a number that
+ * only this has begins at its lowest. */
 export function chosen({ oneOf, fields }: Declared, draft: Draft, name: string): Draft {
   if (!oneOf) return {};
   const member = oneOf.cases.find((item) => item.name === name)?.member;
   const field = fields.find((item) => item.name === member);
-  const isNew = field?.type === "group" && draft[field.name] === null;
-  return { [oneOf.field]: name, ...(isNew ? { [field.name]: blankOf(field.fields) } : {}) };
+  const now = field && draft[field.name];
+  if (field?.type === "group" && now === null)
+    return { [oneOf.field]: name, [field.name]: blankOf(field.fields) };
+  if (field?.type === "whole" && now === "")
+    return { [oneOf.field]: name, [field.name]: draftOf(field, field.low) };
+  return { [oneOf.field]: name };
 }
 
 /** Whether a form offers a field: its condition holds, and it belongs to what the object is. */
@@ -123,14 +155,14 @@ class Reading {
   }
 
   /** The value that was typed; undefined: none, or a wrong one. */
-  value(shape: Shape, draft: unknown, path: string): unknown {
+  value(shape: Shape, draft: unknown, path: string, within: Draft = {}): unknown {
     switch (shape.type) {
       case "flag":
         return draft === true;
       case "many":
         return this.list(shape, draft as readonly unknown[], path);
       case "table":
-        return this.table(shape, draft as readonly Entry[], path);
+        return this.table(shape, draft as readonly Entry[], path, within);
       case "group":
         return isObject(draft) ? this.fields(shape.fields, draft, `${path}.`) : undefined;
       case "rows":
@@ -146,8 +178,18 @@ class Reading {
         return this.whole(shape, text, path);
       case "json":
         return this.json(text, path);
+      case "text":
+        return this.text(shape, textOf(draft), path);
     }
-    return shape.type === "text" ? textOf(draft) : text;
+    return text;
+  }
+
+  private text({ pattern, unit }: Extract<Shape, { type: "text" }>, text: string, path: string): string {
+    const parsed = unit === undefined ? null : parseNumber(text.trim(), unit);
+    if (parsed && !parsed.ok) this.wrong(path, parsed.message);
+    if (pattern !== undefined && !new RegExp(`^(?:${pattern})$`).test(text.trim()))
+      this.wrong(path, "This is not understood.");
+    return text;
   }
 
   private list(shape: { item: Shape; most: number }, items: readonly unknown[], path: string): unknown[] {
@@ -170,16 +212,29 @@ class Reading {
     return rows.map((row, index) => this.fields(shape.fields, row, `${path}.${index}.`));
   }
 
-  private table(shape: { item: Shape }, entries: readonly Entry[], path: string): Record<string, unknown> {
-    const filled = entries.filter((entry) => entry.key.trim() !== "");
+  private table(
+    shape: TableShape,
+    entries: readonly Entry[],
+    path: string,
+    within: Draft,
+  ): Record<string, unknown> {
+    const filled = othersIn(shape, entries, within).filter((entry) => entry.key.trim() !== "");
     if (new Set(filled.map((entry) => entry.key.trim())).size < filled.length)
       this.wrong(path, "Each name may stand here once.");
-    return Object.fromEntries(
-      filled.map((entry) => [
+    const known = knownIn(shape, within).flatMap((field): [string, unknown][] => {
+      const text = entries.find((entry) => entry.key === field.name)?.value;
+      const value = this.value(field, text, `${path}.${field.name}`);
+      return value === undefined
+        ? []
+        : [[field.name, typeof value === "string" ? value.trim() : JSON.stringify(value)]];
+    });
+    return Object.fromEntries([
+      ...known,
+      ...filled.map((entry) => [
         entry.key.trim(),
         this.value(shape.item, entry.value, `${path}.${entry.key}`) ?? "",
       ]),
-    );
+    ] as [string, unknown][]);
   }
 
   fields(fields: readonly Field[], draft: Draft, prefix = ""): Record<string, unknown> {
@@ -187,7 +242,7 @@ class Reading {
     for (const field of fields) {
       if (!holds(field.when, draft)) continue;
       const path = `${prefix}${field.name}`;
-      const value = this.value(field, draft[field.name], path);
+      const value = this.value(field, draft[field.name], path, draft);
       if (value !== undefined) read[field.name] = value;
       else if (field.required && !(path in this.messages)) this.wrong(path, needed(field));
       else if (field.nullable) read[field.name] = null;

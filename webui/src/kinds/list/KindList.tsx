@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
-import { useMediaQuery } from "@mantine/hooks";
+import { useElementSize, useMediaQuery } from "@mantine/hooks";
 import { Suspense, useMemo, useState, type ReactNode } from "react";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
@@ -12,10 +12,11 @@ import { useTitle } from "@/ui/title";
 import { ABOVE } from "../extras";
 import { KindDrawer } from "../form/KindDrawer";
 import type { Declared } from "../kinds";
+import { LISTS, type NewObject } from "../lists";
 import { objectTitle, pageTitle } from "../title";
 import { useRows, type Row } from "../objects";
 import { useStateColumns } from "../states";
-import { chosenIds, columnsOf, keepColumns, type Column } from "./columns";
+import { chosenIds, columnsOf, fitting, keepColumns } from "./columns";
 import { KindTable } from "./KindTable";
 import { useMoves, type Moves } from "./moving";
 import classes from "./List.module.css";
@@ -28,14 +29,20 @@ interface KindListProps {
   declared: Declared;
   search: KindSearch;
   onSearch: (change: Partial<KindSearch>) => void;
-  /** Columns beside those of the fields: counters, states. */
-  extra?: readonly Column[];
 }
 
-const NO_EXTRA: readonly Column[] = [];
+/** What stands left and right of the table, in pixels. */
+const BESIDE_PX = 40;
+const NO_CHOICE: readonly NewObject[] = [];
 
 /** The list of a kind, and the form of one of its objects in a drawer beside it. */
-export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }: KindListProps) {
+export function KindList({ kind, declared: told, search, onSearch }: KindListProps) {
+  const own = LISTS[kind];
+  const declared = useMemo(
+    () => (own?.columns ? { ...told, columns: own.shown(told.columns) } : told),
+    [own, told],
+  );
+  const begins = own?.begins ?? NO_CHOICE;
   const cards = useMediaQuery("(max-width: 52em)", false, { getInitialValueInEffect: false });
   const may = useMay("write");
   const { query, rows, isCut, isAsked } = useRows(kind, declared, search.q);
@@ -49,8 +56,8 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
   const isInOrder = declared.order !== undefined && !search.q && !search.sort;
   const ids = chosenIds(kind, declared, search.cols).join(".");
   const learnt = useStateColumns(kind, declared, ids.split("."));
-  const all = useMemo(() => columnsOf(declared, [...learnt, ...extra]), [declared, learnt, extra]);
-  const columns = useMemo(
+  const all = useMemo(() => columnsOf(declared, learnt, own?.columns ?? []), [declared, learnt, own]);
+  const asked = useMemo(
     () => ids.split(".").flatMap((id) => all.filter((column) => column.id === id)),
     [all, ids],
   );
@@ -60,15 +67,20 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
     onSearch({ cols: isStandard ? undefined : next.join(".") });
   };
   const onOpen = (edit: string | undefined) => onSearch({ edit });
-  const openNew = may ? () => onOpen("new") : null;
-  useKeys(openNew ? [{ keys: "n", label: `New ${objectTitle(declared)}`, run: openNew }] : []);
+  const openNew = may ? onOpen : null;
+  useNewKeys(declared, begins, openNew);
   useTitle(pageTitle(declared));
   const edited = rows.find((row) => row.object.id === search.edit);
+  const begin = edited ? undefined : begins.find((item) => item.word === search.edit);
+  const isOpen = edited !== undefined || begin !== undefined || search.edit === "new";
+  const { ref, width } = useElementSize();
+  /** Beside an open form, what there is room for: nothing is cut off, and nothing is to be scrolled for. */
+  const columns = isOpen && width > 0 && !cards ? fitting(asked, width - BESIDE_PX) : asked;
   const Above = ABOVE[kind];
   const total = (query.data?.total ?? 0) + rows.filter((row) => row.staged === "add").length;
   return (
     <div className={classes.layout}>
-      <div className={classes.list}>
+      <div className={classes.list} ref={ref}>
         <Toolbar
           declared={declared}
           search={search}
@@ -76,9 +88,20 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
           onColumns={onColumns}
           isCut={isCut}
           columns={all}
-          shown={columns}
+          shown={asked}
           cards={cards}
-          status={query.data ? <Status shown={shown} rows={rows} total={total} isAsked={isAsked} /> : null}
+          status={
+            query.data ? (
+              <Status
+                shown={shown}
+                rows={rows}
+                total={total}
+                isAsked={isAsked}
+                hidden={asked.length - columns.length}
+              />
+            ) : null
+          }
+          begins={begins}
           onNew={openNew}
         />
         {Above ? (
@@ -122,16 +145,31 @@ export function KindList({ kind, declared, search, onSearch, extra = NO_EXTRA }:
           <Nothing declared={declared} search={search} onSearch={onSearch} onNew={openNew} />
         )}
       </div>
-      {search.edit === "new" || edited ? (
+      {isOpen ? (
         <KindDrawer
           key={search.edit}
           kind={kind}
           declared={declared}
           row={edited ?? null}
+          begin={begin}
+          others={rows}
           onClose={() => onOpen(undefined)}
         />
       ) : null}
     </div>
+  );
+}
+
+/** A key for each that a new one can begin as, or one for all. */
+function useNewKeys(
+  declared: Declared,
+  begins: readonly NewObject[],
+  onNew: ((word: string) => void) | null,
+): void {
+  const ways =
+    begins.length > 0 ? begins : [{ key: "n", word: "new", title: `New ${objectTitle(declared)}` }];
+  useKeys(
+    onNew ? ways.map(({ key, title, word }) => ({ keys: key, label: title, run: () => onNew(word) })) : [],
   );
 }
 
@@ -141,9 +179,11 @@ interface StatusProps {
   total: number;
   /** The rows are what the router found. */
   isAsked: boolean;
+  /** Columns without room. */
+  hidden: number;
 }
 
-function Status({ shown, rows, total, isAsked }: StatusProps) {
+function Status({ shown, rows, total, isAsked, hidden }: StatusProps) {
   const pending = rows.filter((row) => row.staged !== null).length;
   const isLess = rows.length < total;
   const count =
@@ -154,6 +194,7 @@ function Status({ shown, rows, total, isAsked }: StatusProps) {
       {isAsked ? " match" : ""}
       {pending > 0 ? `, ${countText(pending)} pending` : ""}
       {isLess ? `; the first ${countText(rows.length)} are listed, a search finds the others` : ""}
+      {hidden > 0 ? `, ${plural(hidden, "column has", "columns have")} no room` : ""}
     </>
   );
 }
@@ -219,7 +260,7 @@ function Nothing({
   search,
   onSearch,
   onNew,
-}: Pick<KindListProps, "declared" | "search" | "onSearch"> & { onNew: (() => void) | null }) {
+}: Pick<KindListProps, "declared" | "search" | "onSearch"> & { onNew: ((word: string) => void) | null }) {
   if (search.q)
     return (
       <Empty title={`No ${declared.singular} matches "${search.q}"`}>
@@ -229,7 +270,7 @@ function Nothing({
   return (
     <Empty title={`No ${declared.plural}`}>
       {declared.purpose ? <p className="dim">{declared.purpose}</p> : null}
-      {onNew ? <Button onClick={onNew}>New {objectTitle(declared)}</Button> : null}
+      {onNew ? <Button onClick={() => onNew("new")}>New {objectTitle(declared)}</Button> : null}
     </Empty>
   );
 }

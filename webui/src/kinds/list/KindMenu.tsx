@@ -6,7 +6,7 @@ import { say } from "@/ui/toast";
 import type { Declared } from "../kinds";
 import { nameOf, type Row } from "../objects";
 import type { Moves } from "./moving";
-import type { useEdits } from "./useEdits";
+import { isRemovable, type useEdits } from "./useEdits";
 
 /** Where a row's menu was asked for, in pixels of the window. */
 export interface MenuPlace {
@@ -81,11 +81,11 @@ function Edits({ place: { row }, declared, edits, moves }: KindMenuProps) {
         </>
       ) : null}
       {row.staged ? <Menu.Item onClick={() => edits.undo(row)}>Undo its pending change</Menu.Item> : null}
-      {isGoing || row.staged === "add" ? null : (
+      {isRemovable(row) ? (
         <Menu.Item className="bad" rightSection={menuKey("Del")} onClick={() => edits.remove([row])}>
           Delete
         </Menu.Item>
-      )}
+      ) : null}
     </>
   );
 }

@@ -13,7 +13,7 @@ import { Tag } from "@/ui/blocks";
 import type { Declared } from "../kinds";
 import { nameOf, type Row } from "../objects";
 import { fieldNamed, type useChosen } from "./useShown";
-import type { Column } from "./columns";
+import { leastWidthPx, type Column } from "./columns";
 import { KindMenu, type MenuPlace } from "./KindMenu";
 import type { Moves } from "./moving";
 import { useDrag } from "./useDrag";
@@ -136,7 +136,7 @@ export function KindTable(props: KindTableProps) {
         rowHeight={cards ? CARD_PX : ROW_PX}
         columnCount={columns.length + 2}
         template={`${moves ? 34 : 18}px minmax(150px, 3fr) ${columns.map((column) => column.width).join(" ")}`}
-        minWidthPx={columns.reduce((sum, column) => sum + 10 + column.leastPx, 200)}
+        minWidthPx={leastWidthPx(columns)}
         head={<Head {...props} />}
         cursor={cursor}
         onCursor={go}

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, Checkbox, NativeSelect, Popover, TextInput } from "@mantine/core";
+import { Button, Checkbox, Menu, NativeSelect, Popover, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { IconColumns3, IconPlus, IconSearch } from "@tabler/icons-react";
+import { IconChevronDown, IconColumns3, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { KindSearch } from "@/app/search";
 import { SavedViews } from "@/table/SavedViews";
 import { Heading } from "@/ui/blocks";
 import type { Declared } from "../kinds";
+import type { NewObject } from "../lists";
 import { objectTitle, pageTitle } from "../title";
 import type { Column } from "./columns";
 import classes from "./List.module.css";
@@ -23,11 +24,14 @@ interface ToolbarProps {
   /** Shown instead of the heads that sort. */
   cards: boolean;
   status: ReactNode;
-  onNew: (() => void) | null;
+  /** What a new one can begin as, where there is more than one way. */
+  begins: readonly NewObject[];
+  /** Null: nothing may be changed. */
+  onNew: ((word: string) => void) | null;
 }
 
 export function Toolbar(props: ToolbarProps) {
-  const { declared, cards, status, onNew } = props;
+  const { declared, cards, status } = props;
   return (
     <div className={classes.toolbar}>
       <Heading>{pageTitle(declared)}</Heading>
@@ -37,17 +41,36 @@ export function Toolbar(props: ToolbarProps) {
       <span className={classes.status} role="status">
         {status}
       </span>
-      {onNew ? (
-        <Button
-          className={classes.make}
-          variant="filled"
-          leftSection={<IconPlus size={15} />}
-          onClick={onNew}
-        >
-          New {objectTitle(declared)}
-        </Button>
-      ) : null}
+      <Make {...props} />
     </div>
+  );
+}
+
+function Make({ declared, begins, onNew }: ToolbarProps) {
+  if (!onNew) return null;
+  const looks = { className: classes.make, variant: "filled", leftSection: <IconPlus size={15} /> } as const;
+  const title = `New ${objectTitle(declared)}`;
+  if (begins.length === 0)
+    return (
+      <Button {...looks} onClick={() => onNew("new")}>
+        {title}
+      </Button>
+    );
+  return (
+    <Menu position="bottom-end" width={220}>
+      <Menu.Target>
+        <Button {...looks} rightSection={<IconChevronDown size={15} />}>
+          {title}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {begins.map(({ word, item, key }) => (
+          <Menu.Item key={word} rightSection={<span className="dim">{key}</span>} onClick={() => onNew(word)}>
+            {item}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
   );
 }
 

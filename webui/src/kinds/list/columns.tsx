@@ -18,6 +18,10 @@ export interface Column {
   text: (row: Row) => string;
 }
 
+/** What a list shows of one kind beside what follows from its declaration: a column of its own, or, where it is
+ * called as a field, that field's in other words. */
+export type OwnColumn = Partial<Column> & Pick<Column, "id" | "render" | "text">;
+
 const WIDTH: Partial<Record<Field["type"], [least: number, share: number]>> = {
   flag: [60, 1],
   whole: [64, 1],
@@ -40,7 +44,7 @@ const MONO = new Set<Field["type"]>(["host", "prefix", "address"]);
 function Value({ field, value }: { field: Field; value: unknown }) {
   const text = valueWords(field, value);
   if (text === "") return <span className="dim">–</span>;
-  if (field.type === "ref")
+  if (field.type === "ref" && !field.also?.includes(text))
     return (
       <ObjectLink kind={field.kind} id={text}>
         {text}
@@ -50,12 +54,15 @@ function Value({ field, value }: { field: Field; value: unknown }) {
   return MONO.has(field.type) ? <span className="mono">{text}</span> : <>{text}</>;
 }
 
+const isChanged = ({ staged, object, before }: Row, field: Field): boolean =>
+  staged === "change" &&
+  before !== null &&
+  valueWords(field, object[field.name]) !== valueWords(field, before[field.name]);
+
 /** A value, with what runs now where another is staged. */
 export function Cell({ field, row }: { field: Field; row: Row }) {
   const [now, before] = [row.object[field.name], row.before?.[field.name]];
-  const isChanged =
-    row.staged === "change" && row.before && valueWords(field, now) !== valueWords(field, before);
-  if (!isChanged) return <Value field={field} value={now} />;
+  if (!isChanged(row, field)) return <Value field={field} value={now} />;
   return (
     <>
       <del className="dim">{valueWords(field, before) || "none"}</del> <span aria-hidden="true">→ </span>
@@ -78,13 +85,48 @@ export function columnOf(field: Field): Column {
   };
 }
 
-/** Every column that there can be, in the order of the fields. */
-export const columnsOf = (declared: Declared, extra: readonly Column[]): Column[] => [
-  ...declared.fields
-    .filter((field) => field.name !== declared.namedBy && field.name !== "disabled")
-    .map(columnOf),
-  ...extra,
-];
+/** A field's column in other words; those of a change are as everywhere. */
+const inWords = (field: Field, own: OwnColumn): Column => ({
+  ...columnOf(field),
+  ...own,
+  render: (row) => (isChanged(row, field) ? <Cell field={field} row={row} /> : own.render(row)),
+});
+
+const ADDED = { title: "", width: `minmax(${USUAL[0]}px, ${USUAL[1]}fr)`, leastPx: USUAL[0], numeric: false };
+
+/** Every column that there can be, in the order of the fields; then what is learnt, and what the kind adds. */
+export function columnsOf(
+  declared: Declared,
+  learnt: readonly Column[],
+  added: readonly OwnColumn[],
+): Column[] {
+  const fields = declared.fields.filter(
+    (field) => field.name !== declared.namedBy && field.name !== "disabled",
+  );
+  const names = new Set(fields.map((field) => field.name));
+  return [
+    ...fields.map((field) => {
+      const own = added.find((column) => column.id === field.name);
+      return own ? inWords(field, own) : columnOf(field);
+    }),
+    ...learnt,
+    ...added.filter((column) => !names.has(column.id)).map((column) => ({ ...ADDED, ...column })),
+  ];
+}
+
+/** Room for what stands before the columns: the edge of the table, and the name. */
+export const NAME_PX = 200;
+const GAP_PX = 10;
+
+export const leastWidthPx = (columns: readonly Column[]): number =>
+  columns.reduce((sum, column) => sum + GAP_PX + column.leastPx, NAME_PX);
+
+/** The first of the columns, as many as there is room for; a width that is not known yet has room for all. */
+export function fitting(columns: readonly Column[], widthPx: number): readonly Column[] {
+  if (widthPx === 0) return columns;
+  const count = columns.findIndex((_, index) => leastWidthPx(columns.slice(0, index + 1)) > widthPx);
+  return count < 0 ? columns : columns.slice(0, count);
+}
 
 const keptUnder = (kind: string): string => `weir.columns.${kind}`;
 

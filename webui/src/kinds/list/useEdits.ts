@@ -3,7 +3,11 @@ import type { Kind } from "@/api/types";
 import { sayStaged, useStage, useUnstage } from "@/api/writes";
 import { plural } from "@/ui/format";
 import type { Declared } from "../kinds";
-import { inputOf, nameOf, type Row } from "../objects";
+import { inputOf, isStored, nameOf, type Row } from "../objects";
+
+/** Whether its removal can be staged. */
+export const isRemovable = ({ object, staged }: Row): boolean =>
+  isStored(object) && staged !== "add" && staged !== "remove";
 
 /** Stages one edit of several objects: their removal, or that they are enabled or disabled. */
 export function useEdits(kind: string, declared: Declared) {
@@ -37,12 +41,7 @@ export function useEdits(kind: string, declared: Declared) {
     remove: (rows: readonly Row[], done: () => void = () => undefined) => {
       for (const row of rows.filter((item) => item.staged === "add"))
         unstage.mutate({ kind: kind as Kind, id: row.object.id });
-      send(
-        rows.filter((row) => row.staged !== "add" && row.staged !== "remove"),
-        () => null,
-        "removal staged",
-        done,
-      );
+      send(rows.filter(isRemovable), () => null, "removal staged", done);
     },
     setDisabled: (rows: readonly Row[], disabled: boolean, done: () => void = () => undefined) =>
       send(

@@ -16,7 +16,8 @@ const ID: Field = {
 };
 
 export const fieldNamed = (declared: Declared, name: string): Field =>
-  declared.fields.find((field) => field.name === name) ?? ID;
+  declared.fields.find((field) => field.name === name) ??
+  (declared.assignsIds ? ID : { ...ID, label: "Name" });
 
 /** The rows that match every word of a search, in the order that is asked for: `distance`, or `-distance`. */
 export function shownRows(

@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { queueTypesQuery } from "@/api/queries";
 import type { Pair, Queue, QueueType } from "@/api/types";
-import { builtInWords, typeWords } from "@/forms/queue-type/options";
+import { builtInWords, typeWords } from "@/kinds/queue-type/words";
 import { Arrow, Facts, Section } from "@/ui/blocks";
 import { durationText, limitWords } from "@/ui/rates";
 

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Daemons that run as a user of their own, with the few rights that they need and none of root's."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+
+from weir.model.problem import Unavailable
+
+_APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
+
+
+def without_root(user: str, *capabilities: str) -> tuple[str, ...]:
+    """What stands before a daemon's command; `capabilities` are named as setpriv(1) names them."""
+    rights = ",".join(("-all", *(f"+{name}" for name in capabilities)))
+    # Debian's profiles allow daemons Debian's folders only; where AppArmor is off, setpriv refuses the word.
+    confined = ("--apparmor-profile", "unconfined") if _has_apparmor() else ()
+    return (
+        *("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"),
+        *(f"--inh-caps={rights}", f"--ambient-caps={rights}", f"--bounding-set={rights}", *confined, "--"),
+    )
+
+
+def user_id(user: str, product: str) -> int:
+    """Raises `Unavailable` where the product is not installed: its package makes its user."""
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError as error:
+        text = f"{product} is not installed: there is no user {user}"
+        raise Unavailable(text, code="program-missing") from error
+
+
+def make_folder(path: Path, user: str, product: str) -> None:
+    """One that is the user's alone. Raises `Unavailable` where it cannot be made."""
+    uid = user_id(user, product)
+    try:
+        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path.chmod(0o750)
+        os.chown(path, uid, pwd.getpwuid(uid).pw_gid)
+    except OSError as error:
+        raise Unavailable(
+            f"{error.filename} cannot be made: {error.strerror}", code="daemon-files"
+        ) from error
+
+
+def _has_apparmor() -> bool:
+    try:
+        return _APPARMOR.read_text(encoding="ascii").startswith("Y")
+    except OSError:
+        return False

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of tools: one of each at a time, each a process that ends alone, with its reader or with the agent."""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from weir.adapters.probes import END_S, Probe
+from weir.model.problem import Conflict, Invalid, NotFound, Problem
+from weir.store.clock import wall_ms
+from weir.tools import TOOLS, Tool
+from weir.wire.server import Answer, Handler, Peer
+
+log = logging.getLogger(__name__)
+
+MARGIN_S = 5.0
+"""Beyond its own time a run is not believed to end by itself."""
+START_S = 10.0
+_UNSEEN = "What the network stack sees. The fast path is on at {}: packets that it forwards are NOT here."
+_ALL_SEEN = "What the network stack sees. No interface has the fast path, so that is every packet."
+_NOT_KNOWN = "What the network stack sees. Whether the fast path forwards others is not known."
+
+
+def note_of(fast: frozenset[str] | None) -> str:
+    """What cannot be seen where packets are looked at in the stack: the fast path takes a packet where it
+    comes in and sends it where it leaves, so all interfaces are concerned. None: nobody knows."""
+    if fast is None:
+        return _NOT_KNOWN
+    return _UNSEEN.format(", ".join(sorted(fast))) if fast else _ALL_SEEN
+
+
+@dataclass(slots=True)
+class _Run:
+    id: str
+    tool: str
+    subject: str
+    by: str
+    started_at_ms: int
+    probe: Probe | None = None
+
+
+class Tools:
+    """`fast_paths` names the interfaces that have the fast path; None: not known. Thread-safe."""
+
+    def __init__(self, fast_paths: Callable[[], frozenset[str] | None]) -> None:
+        self._fast_paths = fast_paths
+        self._lock = threading.Lock()
+        self._runs: dict[str, _Run] = {}
+        """By tool."""
+        self._count = 0
+
+    def table(self) -> Mapping[str, Handler]:
+        return {"tools": self._list, "tool_start": self._start, "tool_stop": self._stop}
+
+    def stop(self) -> None:
+        """End all runs; the agent stops."""
+        with self._lock:
+            probes = [run.probe for run in self._runs.values() if run.probe is not None]
+        for probe in probes:
+            probe.stop()
+
+    def _list(self, _params: dict[str, Any], _peer: Peer) -> list[dict[str, Any]]:
+        with self._lock:
+            return [_told(run) for run in self._runs.values()]
+
+    def _start(self, params: dict[str, Any], _peer: Peer) -> Answer:
+        """A run, with the descriptor at which its output is read. Raises `Invalid`, `Conflict` (`tool-busy`)
+        or `Unavailable`."""
+        tool, body = TOOLS.get(str(params.get("tool"))), params.get("arguments")
+        if tool is None or not isinstance(body, dict):
+            raise Invalid("a tool and its arguments are needed", code="bad-request")
+        arguments = tool.read(body)
+        run = self._admit(tool, arguments, str(params.get("by", "")))
+        started: queue.SimpleQueue[Probe | Problem] = queue.SimpleQueue()
+        work = (tool, arguments, run, started)
+        threading.Thread(target=self._follow, args=work, name=f"tool-{tool.name}", daemon=True).start()
+        probe = started.get(timeout=START_S)
+        if isinstance(probe, Problem):
+            raise probe
+        return Answer({**_told(run), "note": self._note(tool)}, fds=(probe.output,), closes=True)
+
+    def _admit(self, tool: Tool, arguments: Any, by: str) -> _Run:
+        with self._lock:
+            other = self._runs.get(tool.name)
+            if other is not None:
+                since_s = (wall_ms() - other.started_at_ms) / 1000
+                text = f"{other.by} has been running {other.subject} for {since_s:.0f} s; one at a time"
+                raise Conflict(text, code="tool-busy")
+            self._count += 1
+            run = _Run(f"r{self._count}", tool.name, tool.subject_of(arguments), by, wall_ms())
+            self._runs[tool.name] = run
+            return run
+
+    def _follow(
+        self, tool: Tool, arguments: Any, run: _Run, started: queue.SimpleQueue[Probe | Problem]
+    ) -> None:
+        """One thread for each run: the kernel ends the process with it."""
+        begun_s = time.monotonic()
+        try:
+            probe = Probe(tool.name, json.dumps(tool.to_json(arguments)), self._note(tool))
+            run.probe = probe
+            started.put(probe)
+            said = probe.wait(tool.seconds(arguments) + MARGIN_S)
+            if said:
+                log.warning("%s: %s", run.subject, said)
+        except Problem as problem:
+            started.put(problem)
+        finally:
+            with self._lock:
+                del self._runs[tool.name]
+            log.info("%s ended after %.1f s", run.subject, time.monotonic() - begun_s)
+
+    def _note(self, tool: Tool) -> str:
+        return note_of(self._fast_paths()) if tool.sees_packets_of else ""
+
+    def _stop(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        """Raises `NotFound` when it has ended."""
+        run_id = params.get("id")
+        with self._lock:
+            run = next((run for run in self._runs.values() if run.id == run_id), None)
+        if run is None or run.probe is None:
+            raise NotFound(f"no run {run_id!r} is under way", code="no-such-run")
+        run.probe.stop()
+        threading.Timer(END_S, run.probe.kill).start()
+        return _told(run)
+
+
+def _told(run: _Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "tool": run.tool,
+        "subject": run.subject,
+        "by": run.by,
+        "started_at": run.started_at_ms,
+    }

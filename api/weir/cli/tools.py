@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weir ping`, `weir mtr` and the other tools: a command for each declaration."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import click
+import httpx
+
+from weir.cli import output
+from weir.cli.group import REFUSED, Command, fail
+from weir.cli.kinds import given_body, parameters_of, session_now
+from weir.kinds.words import titled, value_text
+from weir.tools import TOOLS, Tool
+from weir.tools.tool import LINES
+
+Json = dict[str, Any]
+
+
+def run(tool: Tool, **given: Any) -> None:
+    """Start it, show what it says, and end it with this command."""
+    session = session_now()
+    with session.client.stream("POST", f"/tools/{tool.name}", given_body(given)) as response:
+        events = events_of(response)
+        if session.json:
+            for event, values in events:
+                click.echo(json.dumps({"event": event, **values}, ensure_ascii=False))
+            return
+        end = _show(tool, events)
+    if end.get("reason") in ("failed", "lost"):
+        fail(str(end["message"]), REFUSED)
+
+
+def save(tool: Tool, file: str, **given: Any) -> None:
+    """Write what it sees to a file."""
+    session = session_now()
+    if file == "-" and sys.stdout.isatty():
+        raise click.UsageError("Give --file, or send the output elsewhere: it is not text.")
+    with session.client.stream("POST", f"/tools/{tool.name}", given_body(given)) as response:
+        click.echo(output.clean(response.headers.get("X-Tool-Note", "")), err=True)
+        with click.open_file(file, "wb") as target:
+            for data in response.iter_bytes():
+                target.write(data)
+
+
+def events_of(response: httpx.Response) -> Iterator[tuple[str, Json]]:
+    """The events of a stream (HTML Living Standard, 9.2), each with the object in its data."""
+    event = ""
+    for line in response.iter_lines():
+        name, _, value = line.partition(": ")
+        if name == "event":
+            event = value
+        elif name == "data":
+            yield event, json.loads(value)
+
+
+def _show(tool: Tool, events: Iterator[tuple[str, Json]]) -> Json:
+    """Events as lines; those of which each replaces an earlier one as a table at the end. The last event."""
+    rows: dict[Any, Json] = {}
+    try:
+        for event, values in events:
+            if event == "end":
+                return values
+            if tool.key in values:
+                rows[values[tool.key]] = values
+            else:
+                names = tool.columns.get(event, tuple(values))
+                said = (f"{titled(name).lower()} {_text(name, values[name])}" for name in names)
+                click.echo(f"{event}: {output.clean(', '.join(said))}")
+        return {}
+    finally:
+        if rows:
+            (names,) = tool.columns.values()
+            cells = [[_text(name, row[name]) for name in names] for row in rows.values()]
+            output.table([titled(name).upper() for name in names], cells)
+
+
+def _text(name: str, value: Any) -> str:
+    return "-" if value is None else value_text(name, value)
+
+
+def _command(tool: Tool) -> click.Command:
+    params = parameters_of(tool.members)
+    callback: Callable[..., None] = partial(run, tool)
+    if tool.answers != LINES:
+        callback = partial(save, tool)
+        params.append(click.Option(["--file"], default="-", help="Where it is written; - is the output."))
+    return Command(tool.name, callback=callback, params=params, help=tool.about)
+
+
+def register(main: click.Group) -> None:
+    for tool in TOOLS.values():
+        main.add_command(_command(tool))

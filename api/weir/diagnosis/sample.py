@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one look at the running system found. Counters grow since the start; None: was not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A processor core. Packets are those that its receive softirq took from cards and backlog."""
+
+    packets: int
+    backlog_drops: int
+    squeezed: int
+    """Rounds that ended with work left (`time_squeeze`)."""
+    softirq_ticks: int
+    total_ticks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An interface of the machine. `overruns` are packets that the card had no buffer for."""
+
+    tx_queues: int
+    qdisc: str
+    rx_packets: int
+    overruns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with an end. `refused` counts what found no room, None where the kernel does not count it."""
+
+    entries: int
+    limit: int
+    refused: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """A UDP socket's address and what it lost because its program did not read."""
+
+    address: str
+    drops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Listening sockets of one address and port: a SYN to it looks at each."""
+
+    address: str
+    sockets: int
+    uid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`clock_s` is monotonic, `at_ms` the time of day. Of what is looked at less often a sample has the last
+    look. `unseen` says for a look (`LOOKS` of `weir.diagnosis.texts`) why there was none."""
+
+    clock_s: float
+    at_ms: int
+    cores: tuple[Core, ...] | None = None
+    ports: Mapping[str, Port] | None = None
+    neighbours: Mapping[str, Table] | None = None
+    """By family: `neighbours-v4`, `neighbours-v6`."""
+    connections: Mapping[str, Table] | None = None
+    """`connections`, or nothing where none is tracked."""
+    stalled_us: Mapping[str, int] | None = None
+    """By unit of systemd: how long its threads waited for a core, in all."""
+    woken_late_s: float | None = None
+    """How much later than it asked for the sampler ran."""
+    grace_s: float | None = None
+    """How long one grace period of RCU took."""
+    sockets: tuple[Socket, ...] | None = None
+    overflows: int | None = None
+    """Connections that a listening socket had no room for (`ListenOverflows`)."""
+    chains: tuple[Chain, ...] | None = None
+    reverse_path: tuple[str, ...] | None = None
+    """Where the kernel checks the source of each packet by a second lookup: `all`, or interfaces."""
+    unseen: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings and trials as JSON, with their words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weir.diagnosis.findings import Findings, Held
+from weir.diagnosis.sample import Sample
+from weir.diagnosis.symptom import Number
+from weir.diagnosis.texts import AILMENTS, LOOKS, UNBUILT, Remedy, remedies, sentence, shown
+from weir.diagnosis.trial import Trial
+
+Json = dict[str, Any]
+
+
+def findings_json(findings: Findings, sample: Sample | None) -> Json:
+    """`looked_at` and `not_looked_at` are of the last sample; before the first, nothing was looked at."""
+    seen: list[Json] = []
+    unseen: list[Json] = []
+    for name, words in LOOKS.items():
+        value = None if sample is None else getattr(sample, name)
+        if value is not None:
+            seen.append({"id": name, "what": words})
+        else:
+            why = "" if sample is None else sample.unseen.get(name, "")
+            unseen.append({"id": name, "what": words, "reason": why or "it was not looked at yet"})
+    unseen += [{"id": name, "what": what, "reason": why} for name, (what, why) in UNBUILT.items()]
+    return {
+        "at_ms": None if sample is None else sample.at_ms,
+        "findings": [_finding_json(held) for held in findings.raised()],
+        "looked_at": seen,
+        "not_looked_at": unseen,
+        "trials": [trial_json(trial) for trial in reversed(findings.trials)],
+    }
+
+
+def trial_json(trial: Trial) -> Json:
+    return {
+        "code": trial.symptom.code,
+        "subject": trial.symptom.subject,
+        "remedy": trial.remedy,
+        "revision": trial.revision,
+        "at_ms": trial.at_ms,
+        "outcome": trial.outcome,
+        "sentence": trial.sentence,
+    }
+
+
+def _finding_json(held: Held) -> Json:
+    symptom, ailment = held.symptom, AILMENTS[held.symptom.code]
+    return {
+        "code": symptom.code,
+        "severity": ailment.severity,
+        "subject": symptom.subject,
+        "title": ailment.title,
+        "sentence": sentence(symptom),
+        "since_ms": held.first_ms,
+        "seen_ms": held.last_ms,
+        "doubt": held.doubt or None,
+        "evidence": ailment.evidence,
+        "numbers": [_number_json(number) for number in symptom.numbers],
+        "remedies": [_remedy_json(remedy) for remedy in remedies(symptom)],
+    }
+
+
+def _number_json(number: Number) -> Json:
+    limit = None if number.threshold is None else Number(number.name, number.threshold, number.unit)
+    return {
+        "name": number.name,
+        "value": number.value,
+        "threshold": number.threshold,
+        "unit": number.unit,
+        "shown": shown(number),
+        "threshold_shown": None if limit is None else shown(limit),
+    }
+
+
+def _remedy_json(remedy: Remedy) -> Json:
+    return {
+        "id": remedy.id,
+        "text": remedy.text,
+        "cost": remedy.cost or None,
+        "setting": remedy.setting or None,
+        "value": remedy.value or None,
+    }

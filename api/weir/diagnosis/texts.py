@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every finding in words: what it means, what can be done about it and what that costs. REST, command line,
+web interface and documentation have their words from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from weir.diagnosis.symptom import Number, Symptom
+
+Severity = Literal["error", "warning", "notice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Something to change. With `setting` and `value` it is an override of the tuning, which can be applied;
+    without, `text` says what a person has to do."""
+
+    id: str
+    text: str
+    cost: str = ""
+    setting: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ailment:
+    """What a code means. `sentence` has the subject and the numbers by name. `under_load`: it can only be
+    seen while there is traffic, so that a remedy is judged under the same load."""
+
+    evidence: str
+    severity: Severity
+    title: str
+    sentence: str
+    remedies: tuple[Remedy, ...]
+    under_load: bool = True
+
+
+_THREADS = Remedy(
+    "threaded-napi",
+    "Let threads that the scheduler knows take packets from the cards.",
+    "In the emulated measurement forwarding fell by 58 % under a flood of one core.",
+    "threaded-napi",
+    "1",
+)
+_GIVE_WAY = Remedy(
+    "softirq-budget",
+    "Give way to others after 1 ms of receiving instead of 2.",
+    "Not measured; more rounds for the same packets.",
+    "softirq-budget",
+    "1000",
+)
+AILMENTS: Mapping[str, Ailment] = {
+    "control-plane-starved": Ailment(
+        "E1",
+        "error",
+        "Programs starve under packets",
+        "{subject} waits for a processor core while one spends {softirq_share} of its time on packets.",
+        (_THREADS, _GIVE_WAY),
+    ),
+    "neighbours-full": Ailment(
+        "E1",
+        "warning",
+        "The table of neighbors is nearly full",
+        "{subject}: {filled_share} of the table is in use ({entries} entries).",
+        (
+            Remedy("neighbours-v4", "Double the table of IPv4 neighbors.", "About 0.5 KB for each entry.",
+                   "neighbours-v4-third", "131072"),
+            Remedy("neighbours-v6", "Double the table of IPv6 neighbors.", "About 0.5 KB for each entry.",
+                   "neighbours-v6-third", "131072"),
+            Remedy("find-source", "Find who scans a connected network, and limit who may reach it in the "
+                   "firewall's forward rules."),
+        ),
+        under_load=False,
+    ),
+    "connections-full": Ailment(
+        "E1",
+        "warning",
+        "The table of connections is nearly full",
+        "{filled_share} of the table of tracked connections is in use ({entries} entries).",
+        (
+            Remedy("connections", "Double the table of tracked connections.",
+                   "About 4 % of the memory when it is full.", "conntrack-limit", "memory/8192"),
+            Remedy("find-source", "Find who fills it: the check `connections` names who has most, and "
+                   "`connections_per_source` of the firewall limits each."),
+        ),
+        under_load=False,
+    ),
+    "backlog-full": Ailment(
+        "E2",
+        "warning",
+        "A core drops packets",
+        "{subject} dropped {dropped_share} of its packets ({drops_ps}): its backlog was full.",
+        (
+            Remedy("receive-backlog", "Let 4,000 packets wait for a core.",
+                   "Up to four times the delay there.",
+                   "receive-backlog", "4000"),
+            _THREADS,
+        ),
+    ),
+    "one-core-works": Ailment(
+        "E2",
+        "warning",
+        "One core does the work of all",
+        "{subject} spends {softirq_share} of its time on packets and cannot keep up; "
+        "the others {others_share}.",
+        (
+            Remedy("spread", "Spread the queues of the ports over the cores: the settings `interrupt-spread` "
+                   "(several queues) and `receive-steering` (one queue, also PPPoE)."),
+            _THREADS,
+        ),
+    ),
+    "one-lock": Ailment(
+        "E2",
+        "notice",
+        "A port has one lock for all cores",
+        "{subject} has {queues_per_lock} queues behind one root qdisc, whose lock every core takes for "
+        "each packet.",
+        (
+            Remedy("shaper", "Let the port be paced: the interface's shaper `edt` has `fq` under `mq`, each "
+                   "queue with a lock of its own."),
+        ),
+        under_load=False,
+    ),
+    "ring-overrun": Ailment(
+        "E2",
+        "warning",
+        "A card has no room for packets",
+        "{subject} lost {overrun_share} of what it received ({overruns_ps}): the card had no buffer.",
+        (
+            Remedy("receive-ring", "Give the card up to 4,096 buffers.",
+                   "Many cards start again for it, and larger rings leave the cache.",
+                   "receive-ring", "min(maximum,4096)"),
+        ),
+    ),
+    "crowded-listener": Ailment(
+        "E4",
+        "warning",
+        "Many sockets listen on one address",
+        "{sockets} sockets listen on {subject}; each connection to it looks at them all.",
+        (
+            Remedy("stop-program", "Stop the program that opens them: its user has the number in `uid`."),
+        ),
+        under_load=False,
+    ),
+    "listener-overflow": Ailment(
+        "E4",
+        "warning",
+        "Connections are not accepted",
+        "{overflows_ps} connections found the queue of their listening socket full.",
+        (Remedy("limit-source", "A program does not accept fast enough, or somebody floods it: limit who may "
+                "reach the router in the firewall's input rules."),),
+    ),
+    "socket-unread": Ailment(
+        "E4",
+        "warning",
+        "A program does not read its socket",
+        "{subject} lost {drops_ps}: its program did not read them in time.",
+        (Remedy("limit-source", "Limit who may reach this port in the firewall's input rules."),),
+    ),
+    "second-lookup": Ailment(
+        "E5",
+        "notice",
+        "Every packet is looked up twice",
+        "The kernel checks the way back to the source of each packet ({subject}: `rp_filter`).",
+        (Remedy("reverse-path-v4", "Leave it to the firewall where it is wanted.", "None.", "reverse-path-v4",
+                "0"),),
+        under_load=False,
+    ),
+}  # fmt: skip
+
+LOOKS: Mapping[str, str] = {
+    "cores": "each core's packets, drops and time in softirqs",
+    "ports": "each port's root qdisc, queues and packets without a buffer",
+    "neighbours": "how full the tables of neighbors are",
+    "connections": "how full the table of tracked connections is",
+    "stalled_us": "how long routing, agent and API wait for a core",
+    "woken_late_s": "how late a program runs that asked for a time",
+    "grace_s": "how long a grace period of RCU takes",
+    "chains": "listening sockets of each address",
+    "overflows": "connections that were not accepted",
+    "sockets": "UDP sockets that are not read",
+    "reverse_path": "whether the kernel checks the way back to each source",
+}
+"""What is looked at, by the field of `Sample`."""
+
+UNBUILT: Mapping[str, tuple[str, str]] = {
+    "softirq-waits": ("how long softirqs wait (E3)", "this release has no probe for it"),
+    "route-lookups": ("how long a route lookup takes (E5)", "this release has no meter for it"),
+}
+"""What belongs to a diagnosis and cannot be looked at in any router, and why."""
+
+
+def sentence(symptom: Symptom) -> str:
+    """A finding for people."""
+    numbers = {number.name: shown(number) for number in symptom.numbers}
+    return AILMENTS[symptom.code].sentence.format(subject=symptom.subject, **numbers)
+
+
+def shown(number: Number) -> str:
+    """A number with its unit: `83 %`, `1,200 packets/s`, `0.4 ms`."""
+    if number.unit == "share":
+        return f"{number.value * 100:.3g} %"
+    digits = 0 if number.value >= 10 or number.value == int(number.value) else 1
+    return f"{number.value:,.{digits}f} {number.unit}".rstrip()
+
+
+def remedies(symptom: Symptom) -> Sequence[Remedy]:
+    """What can be done about it; of a table of neighbors what is about this one."""
+    found = AILMENTS[symptom.code].remedies
+    if symptom.code == "neighbours-full":
+        return [item for item in found if item.id in (symptom.subject, "find-source")]
+    if symptom.code == "second-lookup" and symptom.subject != "all":
+        return ()
+    return found

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ails the router, with numbers and remedies, and applying a remedy on trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from weir.http.context import me, service
+from weir.http.endpoint import READ, WRITE, Resource, answer
+from weir.http.rendering import committed_json, findings_answer, trial_answer
+from weir.http.schemas import diagnosis
+
+resource = Resource("diagnosis", "What ails the router, with numbers, thresholds and remedies.")
+
+
+@resource.operation("GET", "/diagnosis/findings", scope=READ, answers=diagnosis.Findings)
+def list_findings() -> Response:
+    """What ails the router now
+
+    The router looks at itself every five seconds. What three of the last six looks show is a finding, until
+    six looks in a row do not. What could not be looked at is listed with the reason. Streams have them as
+    the topic `findings`.
+    """
+    return answer(findings_answer(service().diagnosis.findings(me())))
+
+
+@resource.operation(
+    "POST", "/diagnosis/apply", scope=WRITE, body=diagnosis.ApplyInput, answers=diagnosis.Applied
+)
+def apply_remedy(body: dict[str, Any]) -> Response:
+    """Apply a remedy on trial
+
+    It is a revision of its own, which goes back by itself unless it is confirmed in time. The finding is
+    looked for again; the outcome is among the `trials` of `GET /diagnosis/findings` half a minute later.
+    """
+    done = service().diagnosis.apply(
+        me(), body["code"], body["subject"], body["remedy"], body["confirm_within_s"]
+    )
+    return answer(
+        {
+            "committed": committed_json(done.committed),
+            "trial": None if done.trial is None else trial_answer(done.trial),
+            "untried": done.untried,
+        }
+    )

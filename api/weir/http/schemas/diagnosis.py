@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings about the running system as JSON."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from weir.http.schemas.base import Answer, Input, Text, Whole, one_of
+from weir.http.schemas.changes import CONFIRM_WITHIN_S, CommitAnswer
+from weir.model.limits import MAX_NAME_CHARS
+
+DEFAULT_CONFIRM_S = 300
+MAX_SUBJECT_CHARS = 200
+
+
+class DiagnosisNumber(Answer):
+    """A measured value; `shown` with its unit, for people."""
+
+    name = fields.String()
+    value = fields.Float()
+    threshold = fields.Float(
+        allow_none=True, metadata={"description": "Null: the number is told and not compared."}
+    )
+    unit = fields.String()
+    shown = fields.String()
+    threshold_shown = fields.String(allow_none=True)
+
+
+class Remedy(Answer):
+    """What can be done. One with a `setting` is an override of the tuning, which `POST /diagnosis/apply`
+    takes."""
+
+    id = fields.String()
+    text = fields.String()
+    cost = fields.String(allow_none=True)
+    setting = fields.String(allow_none=True)
+    value = fields.String(allow_none=True)
+
+
+class DiagnosisFinding(Answer):
+    """Something that ails the router now. `code` and `subject` together name it."""
+
+    code = fields.String()
+    severity = one_of("error", "warning", "notice")
+    subject = fields.String()
+    title = fields.String()
+    sentence = fields.String()
+    since = fields.String()
+    seen = fields.String(metadata={"description": "When it was seen last."})
+    doubt = fields.String(
+        allow_none=True, metadata={"description": "Why it could not be looked at lately, so that it stands."}
+    )
+    evidence = fields.String(metadata={"description": "The document behind it (docs/diagnosis.md)."})
+    numbers = fields.List(fields.Nested(DiagnosisNumber))
+    remedies = fields.List(fields.Nested(Remedy))
+
+
+class Look(Answer):
+    id = fields.String()
+    what = fields.String()
+
+
+class Unseen(Look):
+    reason = fields.String()
+
+
+class Trial(Answer):
+    """A remedy that was applied, and whether the finding was seen since."""
+
+    code = fields.String()
+    subject = fields.String()
+    remedy = fields.String()
+    revision = fields.Integer()
+    at = fields.String()
+    outcome = one_of("measuring", "helped", "no-change", "unknown")
+    sentence = fields.String()
+
+
+class Findings(Answer):
+    at = fields.String(allow_none=True, metadata={"description": "Of the last look; null before the first."})
+    period_s = fields.Float()
+    cpu_ms_per_sample = fields.Float(
+        allow_none=True, metadata={"description": "Processor time of one look, on average."}
+    )
+    findings = fields.List(fields.Nested(DiagnosisFinding), metadata={"description": "The oldest first."})
+    looked_at = fields.List(fields.Nested(Look))
+    not_looked_at = fields.List(
+        fields.Nested(Unseen), metadata={"description": "Nothing is known of these, and why."}
+    )
+    trials = fields.List(
+        fields.Nested(Trial), metadata={"description": "The last remedies applied, since the agent's start."}
+    )
+
+
+class ApplyInput(Input):
+    code = Text(min_length=1, max_length=MAX_NAME_CHARS, required=True)
+    subject = Text(min_length=1, max_length=MAX_SUBJECT_CHARS, required=True)
+    remedy = Text(min_length=1, max_length=MAX_NAME_CHARS, required=True)
+    confirm_within_s = Whole(
+        *CONFIRM_WITHIN_S,
+        load_default=DEFAULT_CONFIRM_S,
+        metadata={"description": "The change goes back by itself unless confirmed within so many seconds."},
+    )
+
+
+class Applied(Answer):
+    committed = fields.Nested(CommitAnswer)
+    trial = fields.Nested(Trial, allow_none=True)
+    untried = fields.String(allow_none=True, metadata={"description": "Why it is not measured again."})

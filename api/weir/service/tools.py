@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of tools: who may start which, and what they leave in the audit trail."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+from dataclasses import dataclass
+from typing import Any
+
+from weir.model.problem import Problem
+from weir.service.audit import AuditService
+from weir.service.permissions import Action, authorize, requires
+from weir.service.types import Principal
+from weir.tools import TOOLS, Tool
+from weir.tools.tool import LINES
+from weir.wire.client import AgentClient
+
+ACTIONS: dict[str, Action] = {"read": "config.read", "write": "config.write", "admin": "system.manage"}
+READ_BYTES = 65_536
+LOST = "It ended without saying why; the agent may have been restarted."
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`note` says what the tool cannot see; "" where that is nothing. `output` belongs to who has this."""
+
+    id: str
+    tool: Tool
+    note: str
+    output: int
+
+
+class ToolService:
+    def __init__(self, agent: AgentClient, audit: AuditService) -> None:
+        self._agent = agent
+        self._audit = audit
+
+    @requires("config.read")
+    def running(self, _by: Principal) -> list[dict[str, Any]]:
+        """What runs now. Raises `Unavailable`."""
+        found: list[dict[str, Any]] = self._agent.call("tools")["value"]
+        return found
+
+    @requires("config.read")
+    def start(self, by: Principal, tool: Tool, body: dict[str, Any]) -> Run:
+        """Begin a run. Raises `Forbidden`, `Invalid`, `Conflict` (`tool-busy`) or `Unavailable`."""
+        authorize(by, ACTIONS[tool.scope])
+        arguments = tool.read(body)
+        asked, subject = tool.to_json(arguments), tool.subject_of(arguments)
+        params = {"tool": tool.name, "arguments": asked, "by": by.username}
+        detail = json.dumps(asked, separators=(",", ":"), ensure_ascii=False)
+        try:
+            answer, (output,) = self._agent.call_for_fds("tool_start", params)
+        except Problem as problem:
+            self._audit.record(by, "tool.run", subject, problem.code, detail)
+            raise
+        self._audit.record(by, "tool.run", subject, detail=detail)
+        return Run(answer["id"], tool, answer["note"], output)
+
+    @requires("config.write")
+    def stop(self, by: Principal, run_id: str) -> dict[str, Any]:
+        """End a run. Raises `NotFound`, `Forbidden` for one of a tool that they may not start, or
+        `Unavailable`."""
+        for run in self.running(by):
+            if run["id"] == run_id:
+                authorize(by, ACTIONS[TOOLS[run["tool"]].scope])
+        found = self._agent.call("tool_stop", {"id": run_id})
+        self._audit.record(by, "tool.stop", found["subject"], detail=f"started by {found['by']}")
+        return found
+
+
+class Events:
+    """What a run writes, as frames of a stream. For one reader."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._rest = b""
+        self._is_over = False
+        self._ended = False
+        """Whether the tool has said how it ended."""
+
+    def frame(self) -> bytes | None:
+        """What there is now; `b""`: nothing yet, None: it is over."""
+        if self._is_over or not select.select([self._run.output], [], [], 0)[0]:
+            return None if self._is_over else b""
+        data = os.read(self._run.output, READ_BYTES)
+        self._is_over = not data
+        if self._run.tool.answers != LINES:
+            return data or None
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        found = b"".join(map(self._event, lines))
+        if self._is_over and not self._ended:
+            found += self._event(json.dumps({"event": "end", "reason": "lost", "message": LOST}).encode())
+        return found or (None if self._is_over else b"")
+
+    def _event(self, line: bytes) -> bytes:
+        values = json.loads(line)
+        event = values.pop("event")
+        self._ended = self._ended or event == "end"
+        body = json.dumps(values, separators=(",", ":"), ensure_ascii=False)
+        return f"event: {event}\ndata: {body}\n\n".encode()

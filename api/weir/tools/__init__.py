@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody who looks for a fault can run on the router: one declaration per tool (docs/adr/0199).
+
+From a declaration follow the operation of the API, the command, the form in the browser and the limits that
+the agent holds the tool to. What it does is a module of `weir.probes`.
+"""
+
+from weir.tools.capture import CAPTURE
+from weir.tools.echo import MTR, PING
+from weir.tools.local import ARPING, BLINK
+from weir.tools.lookup import LOOKUP
+from weir.tools.tool import Tool
+
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in (PING, MTR, LOOKUP, ARPING, CAPTURE, BLINK)}
+
+__all__ = ["TOOLS", "Tool"]

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets of an interface as a file that Wireshark reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from weir.fields import INTERFACE_NAMES, Choice, Port, Prefix, Ref, Whole
+from weir.model.problem import Finding
+from weir.tools.tool import PCAPNG, Tool
+
+PROTOCOLS = ("any", "tcp", "udp", "icmp", "arp")
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Which packets, how much of each, and how many at most."""
+
+    interface: Annotated[str, Ref("interface", INTERFACE_NAMES, unconfigured=True, help="Where.")]
+    network: Annotated[
+        str | None, Prefix(help="Only from or to this address or network.", example="10.64.0.2/32")
+    ] = None
+    protocol: Annotated[str, Choice(*PROTOCOLS, help="Only of this protocol.")] = "any"
+    port: Annotated[int | None, Port(help="Only from or to this port of TCP or UDP.")] = None
+    seconds: Annotated[int, Whole(1, 60, help="For how long at most.")] = 30
+    packet_bytes: Annotated[
+        int, Whole(64, 1536, importance="folded", help="How much of each packet is kept.")
+    ] = 128
+    most_bytes: Annotated[
+        int, Whole(4096, 50_000_000, importance="folded", help="How long the file gets at most.")
+    ] = 10_000_000
+
+
+def _has_ports(asked: Capture) -> Finding | None:
+    if asked.port is not None and asked.protocol not in ("any", "tcp", "udp"):
+        text = f"port must be left out: {asked.protocol} has no ports"
+        return Finding("error", "no-ports", text, "capture", "", "port")
+    return None
+
+
+CAPTURE = Tool(
+    "capture",
+    "Capture",
+    Capture,
+    about="Packets that the kernel's network stack sees on an interface, as a pcapng file. The fast path's "
+    "packets do not pass through the stack, so they are not in it; the file's comment says whether the "
+    "interface has one.",
+    scope="admin",
+    subject="interface",
+    seconds=lambda asked: asked.seconds + 1.0,
+    needs="A packet socket, opened and filtered in the kernel before the tool gives up all rights.",
+    answers=PCAPNG,
+    sees_packets_of="interface",
+    check=_has_ports,
+)

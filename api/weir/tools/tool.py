@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tool is: its arguments with their bounds, who may run it, and for how long at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from weir.fields import Group
+from weir.fields.members import Member, Reading
+from weir.model.problem import Finding, Invalid
+from weir.model.reader import Reader
+
+Scope = Literal["read", "write", "admin"]
+LINES, PCAPNG = "text/event-stream", "application/x-pcapng"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """`of` is a frozen dataclass whose fields are the arguments, declared as those of a kind.
+
+    `seconds` is the longest that given arguments may take; the agent ends a run soon after it. `columns` are
+    the members of an event that a person reads, by event. An event with `key` replaces the one before it that
+    has the same value there. `needs` says what the router must allow, for the documentation.
+    """
+
+    name: str
+    title: str
+    of: type
+    about: str
+    scope: Scope
+    subject: str
+    seconds: Callable[[Any], float]
+    columns: dict[str, Sequence[str]] = field(default_factory=dict)
+    key: str = ""
+    needs: str = ""
+    answers: str = LINES
+    sees_packets_of: str = ""
+    """The argument that names an interface whose packets it looks at, where it does."""
+    check: Callable[[Any], Finding | None] = lambda _arguments: None
+
+    @cached_property
+    def group(self) -> Group:
+        """The arguments as one field, for schemas and forms."""
+        return Group(self.of, called=f"{self.of.__name__}Run")
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return self.group.members
+
+    def read(self, body: dict[str, Any]) -> Any:
+        """The arguments. Raises `Invalid` with a finding for every field that is wrong."""
+        findings: list[Finding] = []
+        reader = Reader(body, self.name, "", findings)
+        reader.refuse_unknown(frozenset(member.name for member in self.members))
+        given = Reading(self.members).given(reader)
+        arguments = None if findings else self.of(**given)
+        if arguments is not None and (found := self.check(arguments)) is not None:
+            findings.append(found)
+        if findings:
+            first = findings[0]
+            more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+            text = f"{self.name}: {first.message}{more}"
+            raise Invalid(text, code=first.code, path=first.field, findings=findings)
+        return arguments
+
+    def to_json(self, arguments: Any) -> dict[str, Any]:
+        return dict(self.group.to_json(arguments))
+
+    def subject_of(self, arguments: Any) -> str:
+        """What is looked at, in one line for the audit trail."""
+        return f"{self.name} {getattr(arguments, self.subject)}"

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings by REST, and a remedy on trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.diagnosis.samples import cores, judged, well
+from tests.http.world import Client, World
+from weir.diagnosis.shown import findings_json
+
+FULL, IDLE = {"softirq": 95, "squeezed": 500}, {"softirq": 2}
+ONE_CORE = {"code": "one-core-works", "subject": "core 0", "remedy": "threaded-napi"}
+
+
+def sick() -> dict[str, Any]:
+    looks = [well(step, cores=cores(step, FULL, IDLE, IDLE)) for step in range(1, 6)]
+    return {**findings_json(judged(looks), looks[-1]), "period_s": 5.0, "cpu_ms_per_sample": 2.0}
+
+
+def test_a_finding_has_its_numbers_thresholds_and_remedies(api: Client, world: World) -> None:
+    world.agent.findings = sick()
+    answer = api("GET", "/diagnosis/findings").json
+    (found,) = answer["findings"]
+    assert (found["code"], found["severity"], found["evidence"]) == ("one-core-works", "warning", "E2")
+    assert found["numbers"][0] == {
+        "name": "softirq_share", "value": 0.95, "threshold": 0.8, "unit": "share", "shown": "95 %",
+        "threshold_shown": "80 %",
+    }  # fmt: skip
+    assert found["since"].endswith("Z")
+    assert "softirq-waits" in {item["id"] for item in answer["not_looked_at"]}
+
+
+def test_a_remedy_is_a_revision_that_goes_back_unless_it_is_confirmed(api: Client, world: World) -> None:
+    world.agent.findings = sick()
+    done = api("POST", "/diagnosis/apply", ONE_CORE)
+    assert done.status_code == 200, done.text
+    assert done.json["trial"]["outcome"] == "measuring"
+    assert done.json["committed"]["pending"]["token"]
+    assert dict(world.agent.kernel["tuning", "tuning"].overrides) == {"threaded-napi": "1"}
+    assert api("POST", "/config/revert").status_code == 200
+    assert api("GET", "/tuning").json["overrides"] == {}
+    actions = [entry["action"] for entry in api("GET", "/system/audit").json["items"]]
+    assert "config.remedy" in actions
+
+
+def test_a_remedy_that_is_in_force_already_is_a_conflict(api: Client, world: World) -> None:
+    world.agent.findings = sick()
+    etag = api("GET", "/tuning").json["etag"]
+    api("PATCH", "/tuning", {"overrides": {"threaded-napi": "1"}}, etag=etag)
+    answer = api("POST", "/diagnosis/apply", ONE_CORE)
+    assert (answer.status_code, answer.json["code"]) == (409, "applied-already")
+
+
+def test_what_cannot_be_applied_is_refused_by_name(api: Client, world: World) -> None:
+    gone = api("POST", "/diagnosis/apply", ONE_CORE)
+    assert (gone.status_code, gone.json["code"]) == (404, "no-finding")
+    world.agent.findings = sick()
+    other = api("POST", "/diagnosis/apply", {**ONE_CORE, "remedy": "prayer"})
+    assert (other.status_code, other.json["code"]) == (404, "no-remedy")
+    assert "threaded-napi" in other.json["detail"]
+    advice = api("POST", "/diagnosis/apply", {**ONE_CORE, "remedy": "spread"})
+    assert (advice.status_code, advice.json["code"]) == (422, "not-applicable")
+
+
+def test_without_an_agent_nothing_is_said_to_be_well(api: Client, world: World) -> None:
+    world.agent.__exit__(None, None, None)
+    assert api("GET", "/diagnosis/findings").status_code == 503

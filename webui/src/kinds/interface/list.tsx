@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The list of interfaces: what was measured and found of each beside what is configured. */
+import { MADE, NEW } from "../newInterfaces";
+import type { NewObject, OwnList } from "../lists";
+import { textOf } from "../values";
+import { Addresses, addressesText, Handling, MadeOf, madeText } from "./found";
+import { Drops, LinkState, Rate } from "./live";
+import { interfaceOf } from "./row";
+
+type Draft = Readonly<Record<string, unknown>>;
+
+/** Named after the port that it will be on. */
+function vlanName({ vlan }: Draft): string {
+  const { parent, id } = (vlan ?? {}) as Draft;
+  return `${textOf(parent) || "eth1"}.${/^\d+$/.test(textOf(id)) ? textOf(id) : "100"}`;
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  vrf: "blue",
+  wireguard: "wg0",
+  bridge: "br0",
+  bond: "bond0",
+  loopback: "lo1",
+};
+
+const BEGINS: readonly NewObject[] = MADE.map((word) => {
+  const name = word === "new" ? "vlan" : word.slice("new:".length);
+  return {
+    word,
+    ...NEW[word],
+    case: name,
+    // Each frame of a VLAN has its tag on the wire.
+    given: name === "vlan" ? { role: "lan", overhead_bytes: 22 } : {},
+    example: name === "vlan" ? vlanName : () => NAMES[name] ?? name,
+  };
+});
+
+const RATE = { leastPx: 68, width: "minmax(68px, 1fr)", numeric: true };
+
+export const INTERFACES: OwnList = {
+  begins: BEGINS,
+  shown: (declared) => ["link", "upload", "download", "drops", ...declared, "handling"],
+  columns: [
+    {
+      id: "link",
+      title: "State",
+      leastPx: 96,
+      width: "minmax(96px, 1fr)",
+      render: (row) => <LinkState row={row} />,
+      text: (row) => (interfaceOf(row).state?.up ? "up" : "down"),
+    },
+    {
+      id: "upload",
+      title: "↑ Upload",
+      ...RATE,
+      render: (row) => <Rate item={interfaceOf(row)} direction="upload" />,
+      text: () => "–",
+    },
+    {
+      id: "download",
+      title: "↓ Download",
+      ...RATE,
+      leastPx: 78,
+      width: "minmax(78px, 1fr)",
+      render: (row) => <Rate item={interfaceOf(row)} direction="download" />,
+      text: () => "–",
+    },
+    {
+      id: "drops",
+      title: "Drops/s",
+      ...RATE,
+      render: (row) => <Drops id={row.object.id} />,
+      text: () => "–",
+    },
+    {
+      id: "type",
+      leastPx: 110,
+      width: "minmax(110px, 3fr)",
+      render: (row) => <MadeOf item={interfaceOf(row)} />,
+      text: (row) => madeText(interfaceOf(row)),
+    },
+    {
+      id: "addresses",
+      leastPx: 130,
+      width: "minmax(130px, 4fr)",
+      render: (row) => <Addresses item={interfaceOf(row)} />,
+      text: (row) => addressesText(interfaceOf(row)),
+    },
+    {
+      id: "handling",
+      title: "Shaper, fast path",
+      leastPx: 120,
+      width: "minmax(120px, 4fr)",
+      render: (row) => <Handling item={interfaceOf(row)} />,
+      text: (row) => (interfaceOf(row).state ? "shaper and fast path" : ""),
+    },
+  ],
+};

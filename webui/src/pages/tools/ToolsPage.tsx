@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, NativeSelect } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { api, need } from "@/api/client";
+import { useMay } from "@/api/may";
+import { asProblem } from "@/api/problem";
+import { draftOfObject, readDraft, type Draft, type Messages } from "@/kinds/form/draft";
+import { KindFields } from "@/kinds/form/KindFields";
+import { Note, Page, Section } from "@/ui/blocks";
+import { Output } from "./Output";
+import { declaredOf, givenTo, TOOLS, type Tool } from "./toolForms";
+import classes from "./Tools.module.css";
+import { useRun } from "./useRun";
+
+const AGAIN_MS = 5_000;
+const FIRST = "ping";
+
+/** Tools that run on the router: a form from the declaration, and what the run says. */
+export default function ToolsPage() {
+  const { tool: asked, target } = useSearch({ from: "/frame/tools" });
+  const navigate = useNavigate({ from: "/tools" });
+  const name = asked !== undefined && TOOLS.has(asked) ? asked : FIRST;
+  const tool = TOOLS.get(name);
+  if (!tool) return null;
+  return (
+    <Page title="Tools">
+      <div className={classes.form}>
+        <NativeSelect
+          label="Tool"
+          description={tool.about}
+          data={[...TOOLS].map(([value, item]) => ({ value, label: item.title }))}
+          value={name}
+          onChange={(event) => void navigate({ search: { tool: event.currentTarget.value, target } })}
+        />
+      </div>
+      <ToolRun key={`${name} ${target ?? ""}`} name={name} tool={tool} target={target} />
+    </Page>
+  );
+}
+
+function ToolRun({ name, tool, target }: { name: string; tool: Tool; target: string | undefined }) {
+  const declared = useMemo(() => declaredOf(name, tool), [name, tool]);
+  const [draft, setDraft] = useState<Draft>(() => draftOfObject(declared, givenTo(tool, target)));
+  const [wrong, setWrong] = useState<Messages>({});
+  const { run, start, stop } = useRun(name, tool);
+  const may = useMay(tool.scope);
+  const isRunning = run.state === "running";
+  const refused = Object.fromEntries(
+    (run.problem?.findings ?? []).flatMap((item) => (item.field ? [[item.field, item.message]] : [])),
+  );
+  const send = () => {
+    const { input, messages } = readDraft(declared, draft);
+    setWrong(messages);
+    if (Object.keys(messages).length === 0) void start(input);
+  };
+  return (
+    <>
+      <form
+        className={classes.form}
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+      >
+        <KindFields
+          declared={declared}
+          draft={draft}
+          set={(change) => setDraft((now) => ({ ...now, ...change }))}
+          messages={{ ...refused, ...wrong }}
+          isNew={false}
+        />
+        {may ? null : <Note severity="notice">This needs an account with the scope {tool.scope}.</Note>}
+        <div>
+          {isRunning ? (
+            <Button type="button" variant="default" onClick={stop}>
+              Stop
+            </Button>
+          ) : (
+            <Button type="submit" disabled={!may}>
+              Run
+            </Button>
+          )}
+        </div>
+      </form>
+      {isRunning ? null : <Elsewhere name={name} />}
+      {run.state === "idle" ? null : (
+        <Section title={isRunning ? "Running" : "Output"}>
+          <Output tool={tool} run={run} />
+        </Section>
+      )}
+    </>
+  );
+}
+
+/** A run of somebody else, which is in the way of another one. */
+function Elsewhere({ name }: { name: string }) {
+  const query = useQuery({
+    queryKey: ["tools"],
+    queryFn: ({ signal }) => need(api.GET("/api/v1/tools", { signal })),
+    refetchInterval: AGAIN_MS,
+  });
+  const end = useMutation({
+    mutationFn: (id: string) =>
+      need(api.DELETE("/api/v1/tools/runs/{run_id}", { params: { path: { run_id: id } } })),
+    onSettled: () => query.refetch(),
+  });
+  if (query.isError)
+    return (
+      <Note severity="error" live>
+        {asProblem(query.error).message}
+      </Note>
+    );
+  const running = query.data?.items.find((item) => item.name === name)?.running;
+  if (!running) return null;
+  return (
+    <Note severity="notice">
+      {running.by} is running {running.subject}.{" "}
+      <Button size="compact-xs" variant="default" onClick={() => end.mutate(running.id)}>
+        End it
+      </Button>
+    </Note>
+  );
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { http, HttpResponse } from "msw";
+import { describe, expect, it } from "vitest";
+import { mockRouter, renderAt } from "./render";
+
+const router = mockRouter();
+const text = (...events: [string, object][]) =>
+  events.map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("");
+const stream = (body: string | ReadableStream) =>
+  new HttpResponse(body, { headers: { "Content-Type": "text/event-stream" } });
+const END = { reason: "done", message: null };
+
+describe("the tools", () => {
+  it("have a form from their declaration, and show what a run says", async () => {
+    let sent: unknown = null;
+    router.server.use(
+      http.post("*/api/v1/tools/ping", async ({ request }) => {
+        sent = await request.json();
+        const reply = { number: 1, from: "1.1.1.1", round_trip_us: 12_400, ttl: 57, bytes: 56 };
+        return stream(text(["reply", reply], ["end", END]));
+      }),
+    );
+    renderAt("/tools?target=1.1.1.1");
+    await userEvent.setup().click(await screen.findByRole("button", { name: "Run" }));
+    expect((await screen.findByRole("log")).textContent).toContain("from 1.1.1.1, round trip 12 ms");
+    expect(await screen.findByText("Done.")).toBeTruthy();
+    expect(sent).toMatchObject({ target: "1.1.1.1", count: 10 });
+  });
+
+  it("replace the rows that each round measures again", async () => {
+    const hop = (sent: number) => ({ hop: 1, from: "192.0.2.1", sent, loss_percent: 0, last_us: null });
+    router.server.use(
+      http.post("*/api/v1/tools/mtr", () => stream(text(["hop", hop(1)], ["hop", hop(2)], ["end", END]))),
+    );
+    renderAt("/tools?tool=mtr&target=1.1.1.1");
+    await userEvent.setup().click(await screen.findByRole("button", { name: "Run" }));
+    expect((await screen.findAllByText("192.0.2.1")).length).toBe(1);
+    expect(await screen.findByRole("cell", { name: "2" })).toBeTruthy();
+  });
+
+  it("say at the field what the router refuses, and send nothing that is wrong", async () => {
+    renderAt("/tools?tool=ping&target=1.1.1.1");
+    const user = userEvent.setup();
+    const count = await screen.findByRole("textbox", { name: "Count" });
+    await user.clear(count);
+    await user.type(count, "10000");
+    await user.click(screen.getByRole("button", { name: "Run" }));
+    expect((await screen.findAllByText(/A whole number from 1 to 100/)).length).toBeGreaterThan(0);
+    expect(screen.queryByText("Running")).toBeNull();
+  });
+
+  it("are stopped by giving up the answer", async () => {
+    let gone = false;
+    router.server.use(
+      http.post("*/api/v1/tools/ping", ({ request }) => {
+        request.signal.addEventListener("abort", () => (gone = true));
+        return stream(
+          new ReadableStream({ start: (to) => to.enqueue(new TextEncoder().encode(": r1\n\n")) }),
+        );
+      }),
+    );
+    renderAt("/tools?target=192.0.2.1");
+    const user = userEvent.setup();
+    await user.click(await screen.findByRole("button", { name: "Run" }));
+    await user.click(await screen.findByRole("button", { name: "Stop" }));
+    expect(await screen.findByText("Stopped.")).toBeTruthy();
+    expect(gone).toBe(true);
+  });
+
+  it("say so when the output ends without its last word", async () => {
+    router.server.use(http.post("*/api/v1/tools/ping", () => stream(text(["lost", { number: 1 }]))));
+    renderAt("/tools?target=192.0.2.1");
+    await userEvent.setup().click(await screen.findByRole("button", { name: "Run" }));
+    expect(await screen.findByText(/ended without saying why/)).toBeTruthy();
+  });
+
+  it("say who is in the way", async () => {
+    const detail = "ops has been running ping 192.0.2.1 for 3 s; one at a time.";
+    router.server.use(
+      http.post("*/api/v1/tools/ping", () =>
+        HttpResponse.json(
+          { status: 409, code: "tool-busy", detail, path: null, findings: [] },
+          { status: 409 },
+        ),
+      ),
+    );
+    renderAt("/tools?target=192.0.2.1");
+    await userEvent.setup().click(await screen.findByRole("button", { name: "Run" }));
+    expect(await screen.findByText(detail)).toBeTruthy();
+  });
+});
