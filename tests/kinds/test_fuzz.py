@@ -35,6 +35,7 @@ from weir.fields import (
     Position,
     Prefix,
     PublicKey,
+    Quantity,
     Ref,
     Rows,
     Secret,
@@ -104,6 +105,7 @@ class Chest(ConfigObject):
     target: Annotated[tuple[str, ...], Many(Target(), 5)] = ()
     lock: Annotated[Lock | None, Group(Lock)] = None
     secret: Annotated[str | None, Secret(1, 20)] = None
+    size: Annotated[str, Quantity(20, pattern="[0-9]+[KM]?")] = "1K"
     position: Annotated[int, Position()] = 0
 
 

@@ -125,7 +125,7 @@ def test_what_is_never_is_not_zero(router: Toy) -> None:
     assert (known["session"], known["last_handshake_at"], known["rx_bytes"]) == ("never", None, 0)
 
 
-WG0 = Interface("wg0", addresses=("10.9.0.1/24",), wireguard=Wireguard())
+WG0 = Interface("wg0", "lan", ("10.9.0.1/24",), wireguard=Wireguard())
 KEYS = [x25519.public_of(x25519.new_private()) for _ in range(3)]
 
 

@@ -90,42 +90,6 @@ it("select all says how many it did not take", async () => {
   expect(await screen.findByText(/^1.500 queues selected$/)).toBeInstanceOf(HTMLElement);
 });
 
-it("a queue type says where its packets wait and why, and the default is that of all others", async () => {
-  const item = (id: string, more: object) => ({
-    id,
-    type: "pfifo",
-    options: {},
-    comment: "",
-    etag: "r1",
-    used_by: 0,
-    enforcement: [],
-    warnings: [],
-    ...more,
-  });
-  const items = [
-    item("default-small", { etag: "built-in" }),
-    item("gaming", {
-      type: "sfq",
-      used_by: 2,
-      enforcement: [{ field: "type", enforced: true, note: "sfq below HTB on lan0, whose shaper is htb" }],
-    }),
-    item("spare", {
-      etag: "built-in",
-      enforcement: [{ field: "type", enforced: true, note: "of no use yet" }],
-    }),
-  ];
-  router.server.use(
-    http.get("*/api/v1/queue-types", () => HttpResponse.json({ items, next_cursor: null, total: 3 })),
-  );
-  renderAt("/queue-types");
-  const table = await screen.findByRole("table", { name: "Queue types" });
-  expect(
-    within(table).getByText("sfq below HTB on lan0, whose shaper is htb.").closest("tr")!.textContent,
-  ).toContain("gaming");
-  expect(within(table).getByText("all others").closest("tr")!.textContent).toContain("default-small");
-  expect(within(table).queryByText(/of no use yet/)).toBeNull();
-});
-
 it("the first steps leave out what the first setup has done", async () => {
   router.state.queues.clear();
   renderAt("/");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { http, HttpResponse } from "msw";
 import { describe, expect, it, vi } from "vitest";
 import { readQueue, valuesOf } from "@/forms/queueValues";
 import { draftOfObject, readDraft, type Entry } from "@/kinds/form/draft";
@@ -128,6 +129,45 @@ describe("the list of queue types", () => {
   it("says which kinds are kept on none of the interfaces", async () => {
     renderAt("/queue-types");
     expect(await screen.findByText(/Not enforced: cake is a qdisc below HTB/)).toBeTruthy();
+  });
+
+  it("says where packets wait and why, and that the default is that of all others", async () => {
+    const item = (id: string, more: object) => ({
+      id,
+      type: "pfifo",
+      options: {},
+      comment: "",
+      etag: "r1",
+      used_by: 0,
+      enforcement: [],
+      warnings: [],
+      ...more,
+    });
+    const items = [
+      item("default-small", { etag: "built-in" }),
+      item("gaming", {
+        type: "sfq",
+        used_by: 2,
+        enforcement: [{ field: "type", enforced: true, note: "sfq below HTB on lan0, whose shaper is htb" }],
+      }),
+      item("spare", {
+        etag: "built-in",
+        enforcement: [{ field: "type", enforced: true, note: "of no use yet" }],
+      }),
+    ];
+    router.server.use(
+      http.get("*/api/v1/queue-types", () => HttpResponse.json({ items, next_cursor: null, total: 3 })),
+    );
+    renderAt("/queue-types");
+    const table = await screen.findByRole("grid", { name: /queue types/i });
+    expect(
+      within(table).getByText("sfq below HTB on lan0, whose shaper is htb.").closest("[role=row]")!
+        .textContent,
+    ).toContain("gaming");
+    expect(within(table).getByText("all others").closest("[role=row]")!.textContent).toContain(
+      "default-small",
+    );
+    expect(within(table).queryByText(/of no use yet/)).toBeNull();
   });
 });
 

@@ -3,7 +3,7 @@
 import type { Draft } from "./form/draft";
 import { INTERFACES } from "./interface/list";
 import type { OwnColumn } from "./list/columns";
-import type { Values } from "./objects";
+import type { Row, Values } from "./objects";
 import { QUEUE_TYPES } from "./queue-type/list";
 
 /** One of the things that a new object can be. */
@@ -17,8 +17,8 @@ export interface NewObject {
   case: string;
   /** What it has already. */
   given?: Draft;
-  /** A name for one of which so much is typed. */
-  example?: (draft: Draft) => string;
+  /** A name for one of which so much is typed, beside those that there are. */
+  example?: (draft: Draft, others: readonly Row[]) => string;
 }
 
 export interface OwnList {

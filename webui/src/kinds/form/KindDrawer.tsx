@@ -95,7 +95,7 @@ export function KindDrawer({ kind, declared, row, begin, given, others = NOBODY,
             draft={draft}
             set={set}
             messages={messages}
-            example={begin?.example?.(draft)}
+            example={begin?.example?.(draft, others)}
             isNew={object === null}
           />
           <Says words={own?.says?.(readDraft(declared, draft).input)} />

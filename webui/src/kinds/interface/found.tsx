@@ -28,6 +28,9 @@ function made(item: Interface): readonly [what: string, more: string, title?: st
 
 export const madeText = (item: Interface): string => made(item).slice(0, 2).join(" ").trim();
 
+/** Whether the router has it and nobody made it. */
+export const isPort = (item: Interface): boolean => item.state !== null && madeText(item) === item.state.kind;
+
 /** What an interface is made of, as it is configured, or as the kernel has it. */
 export function MadeOf({ item }: { item: Interface }) {
   const [what, more, title] = made(item);

@@ -2,17 +2,19 @@
 /** The list of interfaces: what was measured and found of each beside what is configured. */
 import { MADE, NEW } from "../newInterfaces";
 import type { NewObject, OwnList } from "../lists";
+import type { Row } from "../objects";
 import { textOf } from "../values";
-import { Addresses, addressesText, Handling, MadeOf, madeText } from "./found";
+import { Addresses, addressesText, Handling, isPort, MadeOf, madeText } from "./found";
 import { Drops, LinkState, Rate } from "./live";
 import { interfaceOf } from "./row";
 
 type Draft = Readonly<Record<string, unknown>>;
 
-/** Named after the port that it will be on. */
-function vlanName({ vlan }: Draft): string {
+/** Named after the port that it will be on; the first one there is while none is chosen. */
+function vlanName({ vlan }: Draft, others: readonly Row[]): string {
   const { parent, id } = (vlan ?? {}) as Draft;
-  return `${textOf(parent) || "eth1"}.${/^\d+$/.test(textOf(id)) ? textOf(id) : "100"}`;
+  const first = others.find((row) => isPort(interfaceOf(row)))?.object.id ?? "eth1";
+  return `${textOf(parent) || first}.${/^\d+$/.test(textOf(id)) ? textOf(id) : "100"}`;
 }
 
 const NAMES: Readonly<Record<string, string>> = {

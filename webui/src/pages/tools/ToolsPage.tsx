@@ -9,6 +9,7 @@ import { asProblem } from "@/api/problem";
 import { draftOfObject, readDraft, type Draft, type Messages } from "@/kinds/form/draft";
 import { KindFields } from "@/kinds/form/KindFields";
 import { Note, Page, Section } from "@/ui/blocks";
+import { ReasonedButton } from "@/ui/ReasonedButton";
 import { Output } from "./Output";
 import { declaredOf, givenTo, TOOLS, type Tool } from "./toolForms";
 import classes from "./Tools.module.css";
@@ -71,16 +72,18 @@ function ToolRun({ name, tool, target }: { name: string; tool: Tool; target: str
           messages={{ ...refused, ...wrong }}
           isNew={false}
         />
-        {may ? null : <Note severity="notice">This needs an account with the scope {tool.scope}.</Note>}
         <div>
           {isRunning ? (
             <Button type="button" variant="default" onClick={stop}>
               Stop
             </Button>
           ) : (
-            <Button type="submit" disabled={!may}>
+            <ReasonedButton
+              type="submit"
+              why={may ? null : `This needs an account with the scope ${tool.scope}.`}
+            >
               Run
-            </Button>
+            </ReasonedButton>
           )}
         </div>
       </form>
