@@ -114,6 +114,7 @@ def test_a_run_that_somebody_stops_says_so(api: Client) -> None:
     stopper.start()
     assert events(answer)[-1] == ("end", {"reason": "stopped", "message": None})
     stopper.join()
+    until("it is not listed", lambda: running(api, "ping") is None)
     assert api("DELETE", f"/tools/runs/{found['id']}").status_code == 404
 
 
