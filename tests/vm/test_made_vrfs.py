@@ -156,7 +156,7 @@ def shaped(loaded: Loaded, roles: Role) -> None:
 
 @pytest.mark.parametrize("roles", [STACK, FAST], ids=["stack", "XDP"])
 def test_each_gets_his_own_limit_while_both_send(router: Router, peers: dict[str, Peer], roles: Role) -> None:
-    router.bring(*interfaces("none"))
+    router.bring(*interfaces("open"))
     for number in VRFS:  # neighbours are known then
         peers[f"lan{number}"].run("ping", "-q", "-c", "1", "-W", "5", SERVER)
     with Datapath.open(None, capacity=256, domains=3) as datapath, Loaded(datapath) as loaded:
@@ -215,7 +215,7 @@ def test_nothing_of_the_router_outside_is_to_be_seen_from_within(
     run("ip", "address", "add", "192.0.2.1/32", "dev", "lo")
     run("ip", "route", "add", "203.0.113.0/24", "dev", "lo")
     try:
-        router.bring(*interfaces("none"))
+        router.bring(*interfaces("open"))
         client = peers["lan1"]
         assert " 0% packet loss" in client.run("ping", "-q", "-c", "1", "-W", "5", "10.0.0.1")
         assert unanswered(client, "192.0.2.1")
@@ -230,9 +230,9 @@ def test_nothing_of_the_router_outside_is_to_be_seen_from_within(
 
 def test_a_change_of_one_touches_nobody_else(router: Router, peers: dict[str, Peer]) -> None:
     """The other customer's ping goes on without a loss, while this one's VRF comes, changes and goes."""
-    router.bring(*interfaces("none"))
+    router.bring(*interfaces("open"))
     assert vrf_tables()["blue"] == "1001" and vrf_tables().keys() == set(VRFS.values())
-    everything = {item.id: item for item in interfaces("none")}
+    everything = {item.id: item for item in interfaces("open")}
     other = [item for item in everything.values() if "green" in (item.id, item.vrf)]
     words = ["ping", "-q", "-i", "0.02", "-c", "200", SERVER]
     ping = peers["lan2"].begin(*words)

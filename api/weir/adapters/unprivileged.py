@@ -9,14 +9,15 @@ from pathlib import Path
 
 from weir.model.problem import Unavailable
 
-_APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
+_APPARMOR = Path("/sys/kernel/security/apparmor")
+"""setpriv(1) looks here, too: a kernel that has AppArmor on shows nothing until securityfs is mounted."""
 
 
 def without_root(user: str, *capabilities: str) -> tuple[str, ...]:
     """What stands before a daemon's command; `capabilities` are named as setpriv(1) names them."""
     rights = ",".join(("-all", *(f"+{name}" for name in capabilities)))
     # Debian's profiles allow daemons Debian's folders only; where AppArmor is off, setpriv refuses the word.
-    confined = ("--apparmor-profile", "unconfined") if _has_apparmor() else ()
+    confined = ("--apparmor-profile", "unconfined") if _APPARMOR.exists() else ()
     return (
         *("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"),
         *(f"--inh-caps={rights}", f"--ambient-caps={rights}", f"--bounding-set={rights}", *confined, "--"),
@@ -43,10 +44,3 @@ def make_folder(path: Path, user: str, product: str) -> None:
         raise Unavailable(
             f"{error.filename} cannot be made: {error.strerror}", code="daemon-files"
         ) from error
-
-
-def _has_apparmor() -> bool:
-    try:
-        return _APPARMOR.read_text(encoding="ascii").startswith("Y")
-    except OSError:
-        return False
