@@ -38,7 +38,7 @@ describe("a VLAN", () => {
     await screen.findByRole("textbox", { name: /^ID/ });
     expect(name().value).toBe("");
     expect(name().getAttribute("aria-invalid")).not.toBe("true");
-    expect(name().placeholder).toBe("such as eth1.100");
+    expect(name().placeholder).toBe("such as lan0.100");
     await choose(user, /^Parent/, "lan0");
     expect(name().placeholder).toBe("such as lan0.100");
   });

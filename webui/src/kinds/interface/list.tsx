@@ -41,7 +41,19 @@ const RATE = { leastPx: 68, width: "minmax(68px, 1fr)", numeric: true };
 
 export const INTERFACES: OwnList = {
   begins: BEGINS,
-  shown: (declared) => ["link", "upload", "download", "drops", ...declared, "handling"],
+  // In the order in which they stay where there is little room.
+  shown: () => [
+    "link",
+    "upload",
+    "download",
+    "drops",
+    "type",
+    "role",
+    "addresses",
+    "handling",
+    "vrf",
+    "description",
+  ],
   columns: [
     {
       id: "link",

@@ -33,6 +33,8 @@ interface KindListProps {
 
 /** What stands left and right of the table, in pixels. */
 const BESIDE_PX = 40;
+/** By so much a row that can be moved begins further right. */
+const HANDLE_PX = 16;
 const NO_CHOICE: readonly NewObject[] = [];
 
 /** The list of a kind, and the form of one of its objects in a drawer beside it. */
@@ -62,9 +64,9 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
     [all, ids],
   );
   const onColumns = (next: readonly string[]) => {
-    const isStandard = next.join(".") === declared.columns.join(".");
-    keepColumns(kind, isStandard ? null : next);
-    onSearch({ cols: isStandard ? undefined : next.join(".") });
+    const isDeclared = next.join(".") === declared.columns.join(".");
+    keepColumns(kind, isDeclared ? null : next);
+    onSearch({ cols: isDeclared ? undefined : next.join(".") });
   };
   const onOpen = (edit: string | undefined) => onSearch({ edit });
   const openNew = may ? onOpen : null;
@@ -74,8 +76,10 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
   const begin = edited ? undefined : begins.find((item) => item.word === search.edit);
   const isOpen = edited !== undefined || begin !== undefined || search.edit === "new";
   const { ref, width } = useElementSize();
-  /** Beside an open form, what there is room for: nothing is cut off, and nothing is to be scrolled for. */
-  const columns = isOpen && width > 0 && !cards ? fitting(asked, width - BESIDE_PX) : asked;
+  const isStandard = ids === declared.columns.join(".");
+  /** What there is room for: nothing is cut off. Columns that somebody chose are all shown where no form is open. */
+  const fits = width > 0 && !cards && (isOpen || isStandard);
+  const columns = fits ? fitting(asked, width - BESIDE_PX - (declared.order ? HANDLE_PX : 0)) : asked;
   const Above = ABOVE[kind];
   const total = (query.data?.total ?? 0) + rows.filter((row) => row.staged === "add").length;
   return (
