@@ -196,7 +196,7 @@ static bool cost_mend(struct weir *weir, uint32_t index)
 
 void weir_classes_guard(struct weir *weir, struct weir_guard *out)
 {
-	uint32_t seen = 0, wrong = 0, first = 0;
+	uint32_t seen = 0, wrong = 0, first = 0, rows;
 
 	if (pthread_mutex_trylock(&weir->classes))
 		return; /* the next look comes soon */
@@ -211,7 +211,10 @@ void weir_classes_guard(struct weir *weir, struct weir_guard *out)
 			continue;
 		first = wrong++ ? first : index / 2;
 	}
+	rows = weir_subqueues_mend(weir);
 	pthread_mutex_unlock(&weir->classes);
+	if (rows)
+		weir_guard_tell(out, "%u rows of sub-queues were changed", rows);
 	if (wrong)
 		weir_guard_tell(out, "%u lines of classes were changed, the first of slot %u", wrong, first);
 }

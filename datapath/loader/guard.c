@@ -4,8 +4,9 @@
  * made so again. It is called several times a second, beside whatever else the handle is used for.
  *
  * Looked at are the programs at each port's hooks (there, ours, before all others), the port's record and its
- * entry in the device map, the pins, weir_meta, and in turn the classes' lines (classes.c) and what lookups read
- * (watched.c, far.c). Nothing here asks by name: two to four system calls a port, one a pin, two a far end.
+ * entry in the device map, the pins, weir_meta, the rows of sub-queues (subqueues.c), the sources to ask for
+ * (routing.c), and in turn the classes' lines (classes.c) and what lookups read (watched.c, far.c). Nothing here
+ * asks by name: two to four system calls a port, one a pin, two a far end.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -163,6 +164,7 @@ static void sums_mend(struct weir *weir, struct weir_guard *out, int *error)
 /* While another thread changes them, it is not waited for: the next look comes soon. */
 static int lookups_mend(struct weir *weir, struct weir_guard *out)
 {
+	uint32_t sources;
 	int error = 0;
 
 	if (pthread_mutex_trylock(&weir->lookups))
@@ -172,6 +174,10 @@ static int lookups_mend(struct weir *weir, struct weir_guard *out)
 		pthread_mutex_unlock(&weir->classes);
 	}
 	sums_mend(weir, out, &error);
+	sources = weir_sources_mend(weir);
+	if (sources)
+		weir_guard_tell(out, "%u words of the table of the router's own addresses were changed",
+				sources);
 	if (weir_far_is_wrong(weir))
 		weir_guard_tell(out, "the table of far ends was changed");
 	pthread_mutex_unlock(&weir->lookups);

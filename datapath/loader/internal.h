@@ -111,6 +111,7 @@ struct weir {
 	pthread_mutex_t
 		lookups; /* held while prefixes, tree, lengths and far ends are used; taken before `classes` */
 	struct weir_meta meant_meta; /* as this process left it (guard.c) */
+	struct weir_sources meant_sources; /* likewise */
 	struct weir_watched watched[WEIR_WATCHED];
 	int look_map; /* where the guard's next look begins */
 	uint32_t look_page;
@@ -120,6 +121,7 @@ struct weir {
 	uint32_t length_count[129]; /* v6 prefixes by length */
 	uint32_t classes_generation; /* counts changes of classes, for the share controller */
 	uint32_t subqueues_used, subqueues_next; /* rows; where to look for a free one */
+	struct weir_subqueues *meant_rows; /* what is configured of them, as this process left it */
 	struct weir_refused *refused; /* NULL: not watched */
 	bool lengths_retired; /* the inactive list may still be read */
 };
@@ -191,8 +193,12 @@ void weir_refused_close(struct weir *weir);
 int weir_refused_fd(struct weir *weir); /* of the program; the caller closes it */
 uint64_t weir_refused_at(struct weir *weir, uint32_t place);
 
+/* routing.c; the caller holds `lookups` */
+uint32_t weir_sources_mend(struct weir *weir); /* words that were not as meant */
+
 /* subqueues.c */
-void weir_subqueues_open(struct weir *weir);
+int weir_subqueues_open(struct weir *weir);
+uint32_t weir_subqueues_mend(struct weir *weir); /* rows that were not as configured; holds `classes` */
 void weir_round_trips_clear(struct weir *weir, uint32_t line);
 void weir_subqueues_clear(struct weir *weir, uint32_t line); /* a line that is cleared gives its row back */
 bool weir_subqueues_by_source(struct weir *weir); /* some upload has them: ports need WEIR_ROLE_HOSTS */

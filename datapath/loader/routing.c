@@ -7,20 +7,34 @@
 
 int weir_sources_write(struct weir *weir, const uint32_t *addresses, uint32_t count)
 {
-	struct weir_sources *held = weir->map[WEIR_MAP_SOURCES], wanted = {};
+	struct weir_sources wanted = {};
 
 	for (uint32_t i = 0; i < count && addresses; i++) {
 		uint32_t bit = WEIR_SOURCE_BIT(addresses[i]);
 
 		wanted.words[bit / 64] |= 1ULL << (bit % 64);
 	}
-	for (uint32_t i = 0; i < WEIR_SOURCE_BITS / 64; i++) {
-		uint64_t word = addresses ? wanted.words[i] : ~0ULL;
-
-		if (held->words[i] != word)
-			weir_publish(&held->words[i], word);
-	}
+	if (!addresses)
+		memset(&wanted, 0xff, sizeof(wanted));
+	pthread_mutex_lock(&weir->lookups);
+	weir->meant_sources = wanted;
+	weir_sources_mend(weir);
+	pthread_mutex_unlock(&weir->lookups);
 	return 0;
+}
+
+uint32_t weir_sources_mend(struct weir *weir)
+{
+	struct weir_sources *held = weir->map[WEIR_MAP_SOURCES];
+	uint32_t wrong = 0;
+
+	for (uint32_t i = 0; i < WEIR_SOURCE_BITS / 64; i++) {
+		if (held->words[i] == weir->meant_sources.words[i])
+			continue;
+		weir_publish(&held->words[i], weir->meant_sources.words[i]);
+		wrong++;
+	}
+	return wrong;
 }
 
 int weir_used_take(struct weir *weir, uint8_t *out, uint32_t size)

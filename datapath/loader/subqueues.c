@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sub-queues (PCQ): the parameters of a line's, in a row of their own that the line's flags name. */
 #include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,13 +21,59 @@ static void flags_store(struct weir *weir, uint32_t line, uint32_t row)
 	weir_publish(flags, (*flags & others) | (row ? WEIR_LINE_SUBQUEUES | row << WEIR_LINE_ROW_SHIFT : 0));
 }
 
-void weir_subqueues_open(struct weir *weir)
+int weir_subqueues_open(struct weir *weir)
 {
 	const struct weir_subqueues *rows = weir_subqueue_rows(weir);
+	uint32_t count = weir_meta(weir)->subqueues;
 
-	for (uint32_t row = 1; row < weir_meta(weir)->subqueues; row++)
+	weir->meant_rows = calloc(count, sizeof(*weir->meant_rows));
+	if (!weir->meant_rows)
+		return weir_fail(ENOMEM, "no memory for a copy of %u rows of sub-queues", count);
+	memcpy(weir->meant_rows, rows, count * sizeof(*rows));
+	for (uint32_t row = 1; row < count; row++)
 		weir->subqueues_used += rows[row].line != 0;
 	weir->subqueues_next = 1;
+	return 0;
+}
+
+/* What is configured of a row lies between its cost, which is shared out, and what packets change. */
+#define CONFIGURED_AT offsetof(struct weir_subqueues, rate_bps)
+#define CONFIGURED_BYTES (offsetof(struct weir_subqueues, shared_tk) - CONFIGURED_AT)
+
+static void row_keep(struct weir *weir, uint32_t row)
+{
+	memcpy((char *)&weir->meant_rows[row] + CONFIGURED_AT,
+	       (const char *)&weir_subqueue_rows(weir)[row] + CONFIGURED_AT, CONFIGURED_BYTES);
+}
+
+static bool row_mend(struct weir *weir, uint32_t row)
+{
+	uint64_t *held = (uint64_t *)((char *)&weir_subqueue_rows(weir)[row] + CONFIGURED_AT);
+	const uint64_t *meant = (const uint64_t *)((const char *)&weir->meant_rows[row] + CONFIGURED_AT);
+	uint32_t line = weir->meant_rows[row].line;
+	bool is_wrong = false;
+
+	for (size_t i = 0; i < CONFIGURED_BYTES / sizeof(*held); i++) {
+		if (held[i] == meant[i])
+			continue;
+		weir_publish(&held[i], meant[i]);
+		is_wrong = true;
+	}
+	if (line && row_of(weir, line) != row) {
+		flags_store(weir, line, row);
+		is_wrong = true;
+	}
+	return is_wrong;
+}
+
+uint32_t weir_subqueues_mend(struct weir *weir)
+{
+	uint32_t wrong = 0;
+
+	/* Nothing points to a row while no class has sub-queues. */
+	for (uint32_t row = 1; weir->subqueues_used && row < weir_meta(weir)->subqueues; row++)
+		wrong += row_mend(weir, row);
+	return wrong;
 }
 
 /* What a line's hosts owe is not for the class that gets its slot next. */
@@ -48,6 +96,7 @@ void weir_subqueues_clear(struct weir *weir, uint32_t line)
 		return;
 	flags_store(weir, line, 0);
 	weir_publish(&weir_subqueue_rows(weir)[row].line, 0);
+	row_keep(weir, row);
 	weir->subqueues_used--;
 	forget_hosts(weir, line);
 }
@@ -147,6 +196,7 @@ static int write_one(struct weir *weir, const struct weir_subqueues_spec *spec)
 	row_store(&weir_subqueue_rows(weir)[row], line, spec);
 	weir_publish(&weir_subqueue_rows(weir)[row].line, index);
 	flags_store(weir, index, row);
+	row_keep(weir, row);
 	return 0;
 }
 
@@ -166,8 +216,10 @@ int weir_subqueues_write(struct weir *weir, const struct weir_subqueues_spec *sp
 
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = check_spec(weir, &specs[i]);
+	pthread_mutex_lock(&weir->classes);
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = write_one(weir, &specs[i]);
+	pthread_mutex_unlock(&weir->classes);
 	if (weir_subqueues_by_source(weir))
 		find_hosts_before_nat(weir);
 	return error;

@@ -15,6 +15,7 @@ static void weir_free(struct weir *weir)
 	free(weir->digests);
 	free(weir->link_fd);
 	free(weir->meant);
+	free(weir->meant_rows);
 	free(weir->devices);
 	free(weir->pin_dir);
 	free(weir);
@@ -59,6 +60,7 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 	if (error)
 		goto cleanup;
 	weir->meant_meta = *weir_meta(weir);
+	weir->meant_sources = *(struct weir_sources *)weir->map[WEIR_MAP_SOURCES];
 	/* An earlier loader may have taken entries out just now. */
 	if (maps_reused)
 		weir_grace(weir);
@@ -70,7 +72,9 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 	if (error)
 		goto cleanup;
 	weir_far_open(weir);
-	weir_subqueues_open(weir);
+	error = weir_subqueues_open(weir);
+	if (error)
+		goto cleanup;
 	if (maps_reused)
 		weir_links_take(weir);
 	error = weir_programs_open(weir, maps_reused, &replaced);

@@ -6,6 +6,7 @@ from __future__ import annotations
 import mmap
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,15 @@ from tests.datapath.test_prefixes import best_slot, edges, key
 from tests.polling import until
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import ClassRecord, FarEntry, LineRecord, PrefixEntry, PrefixKey
+from weir.adapters.subqueue_records import SubqueuesRecord
 
 Prefixes = dict[PrefixKey, int]
 CAPACITY = 256
 LOOKS = 3
 SIZES = {"weir_v4": (4096 + 2 * CAPACITY + 1024) * 64, "weir_prefix4": 512 * 32, "weir_prefix6": 512 * 32}
+SOURCES_BYTES = 65_536 // 8
+ROW_BYTES, CONFIGURED_AT, CONFIGURED_BYTES = 80, 8, 40
+"""Of struct weir_subqueues: what is configured of it lies between its cost and what packets change."""
 LENGTHS_AT, LENGTHS_BYTES = 24, 4 + 2 * 36
 """Of struct weir_meta: which list of lengths packets use, and both lists."""
 
@@ -128,6 +133,49 @@ def test_emptied_lengths_and_sizes_are_put_back(own_namespace: None) -> None:
         assert wrong(datapath, {p: s for p, s in wanted.items() if p.family == 6}) != []
         assert "lengths were changed" in looked(datapath)
         assert wrong(datapath, wanted) == []
+        assert looked(datapath) == ""
+
+
+def held(datapath: Datapath, name: str, size: int) -> bytes:
+    fd = datapath.map_fd(name)
+    with mmap.mmap(fd, size) as table:
+        found = table[:size]
+    os.close(fd)
+    return found
+
+
+def test_the_routers_own_addresses_are_put_back(own_namespace: None) -> None:
+    """Emptied, the fast path would forward what the stack refuses; full, it would ask for every packet."""
+    with Datapath.open(None, capacity=CAPACITY) as datapath:
+        assert looked(datapath) == ""
+        datapath.refuse_sources([0xC6336401, 0xC63364FF])
+        before = held(datapath, "weir_sources", SOURCES_BYTES)
+        assert 0 < sum(word.bit_count() for word in before) <= 2
+        for damage in (bytes(SOURCES_BYTES), b"\xff" * SOURCES_BYTES):
+            poke(datapath, "weir_sources", 0, damage)
+            assert "router's own addresses were changed" in looked(datapath)
+            assert held(datapath, "weir_sources", SOURCES_BYTES) == before
+        datapath.refuse_sources(None)
+        assert looked(datapath) == ""
+
+
+def test_rows_of_sub_queues_are_put_back(own_namespace: None) -> None:
+    """An emptied row divides its class among nobody; one written for a class that has none is taken away."""
+    line = LineRecord.of(10**6, 10**4, 10**9)
+    by_host = SubqueuesRecord("destination", rate_bps=64_000, limit_bytes=20_000)
+    record = ClassRecord(9, 0, line, replace(line, subqueues=by_host))
+    with Datapath.open(None, capacity=CAPACITY) as datapath:
+        datapath.write_classes([(9, record)])
+        before = datapath.read_classes()
+        assert looked(datapath) == ""
+        for row in (1, 2):
+            poke(datapath, "weir_subqueues", row * ROW_BYTES + CONFIGURED_AT, b"\x01" * CONFIGURED_BYTES)
+            assert "1 rows of sub-queues were changed" in looked(datapath)
+            assert datapath.read_classes() == before
+        poke(datapath, "weir_subqueues", 0, bytes(3 * ROW_BYTES))
+        assert "rows of sub-queues were changed" in looked(datapath)
+        assert datapath.read_classes() == before
+        datapath.write_classes([(9, ClassRecord(9, 0, line, line))])
         assert looked(datapath) == ""
 
 
