@@ -145,6 +145,41 @@ def test_damage_that_comes_later_is_found_by_the_daily_look_and_named(tmp_path: 
         assert (named[0]["kind"], named[0]["id"]) == ("queue", "q1")
 
 
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE user SET scope = 'admin' WHERE username = 'eve'", "account eve is damaged on the disk"),
+        ("UPDATE token SET scope = 'admin' WHERE name = 'meter'", "token meter is damaged on the disk"),
+        (
+            "INSERT INTO session (secret_hash, public_id, user_id, created_at_ms, last_seen_at_ms, "
+            "expires_at_ms, source, user_agent) SELECT randomblob(32), 's', id, 0, 0, 1 << 60, '', '' "
+            "FROM user LIMIT 1",
+            "a session of account",
+        ),
+    ],
+    ids=["account", "token", "session"],
+)
+def test_damaged_accounts_are_found_by_the_daily_look_and_named(
+    tmp_path: Path, damage: str, said: str
+) -> None:
+    """Whoever tries to use one is refused; nobody else would hear of it."""
+    with World(tmp_path) as world:
+        world.parts.stats.stop()
+        api = world.client()
+        eve = {"username": "eve", "password": "a long enough phrase", "scope": "read"}
+        assert api("POST", "/users", eve).status_code == 201
+        assert api("POST", "/tokens", {"name": "meter", "scope": "read"}).status_code == 201
+        daily = world.parts.service.daily
+        daily.look()
+        assert daily.damage == []
+        with sqlite3.connect(tmp_path / "weir-accounts.db") as connection:
+            assert connection.execute(damage).rowcount > 0
+        connection.close()
+        daily.look()
+        assert [said in item.message for item in daily.damage or ()] == [True]
+        assert said in api("GET", "/system/store").json["damaged"][0]["message"]
+
+
 def test_what_the_api_knows_is_said_while_the_agent_is_away(damaged: Path) -> None:
     with World(damaged) as world, Live(world) as live:
         world.parts.stats.stop()

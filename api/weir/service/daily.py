@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking through the whole configuration at the start and once a day, in a process that nobody waits for."""
+"""Looking through all of the configuration and the accounts at the start and once a day.
+
+It is done in a process that nobody waits for.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ class DailyCheck:
             return
         self.damage = [Damage(**item) for item in json.loads(out)]
         for item in self.damage[:10]:
-            log.error("the configuration is damaged: %s", item.message)
+            log.error("%s", item.message)
 
     def _run(self) -> None:
         wait_s = self._after_s

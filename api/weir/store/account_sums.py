@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Iterator
 
+from weir.store.rows import Damage
 from weir.store.sums import row_sum
 
 log = logging.getLogger(__name__)
@@ -18,6 +20,15 @@ SUMMED = {
     "token": "public_id, user_id, name, scope, created_at_ms, expires_at_ms, hex(secret_hash)",
 }
 """By table, what decides who may do what; not when it was used last, which is written often."""
+
+TOLD = {
+    "user": "'account ' || username || ' is damaged on the disk: nobody signs in to it until an "
+    "administrator sets its password again'",
+    "session": "'a session of account ' || coalesce((SELECT username FROM user WHERE id = user_id), user_id) "
+    "|| ' is damaged on the disk: it has ended'",
+    "token": "'token ' || name || ' is damaged on the disk: it is refused; revoke it and make another'",
+}
+"""By table, what is said of a damaged row, in SQL."""
 
 
 def fill(connection: sqlite3.Connection) -> None:
@@ -48,3 +59,14 @@ def are_intact(connection: sqlite3.Connection, table: str, public_id: str, user_
             log.error("what is stored of %s %s is damaged: it is not taken", name, value)
             return False
     return True
+
+
+def damage(connection: sqlite3.Connection) -> Iterator[Damage]:
+    """Rows that are not as they were written, and what is wrong with the file. None of them is an object."""
+    for table, summed in SUMMED.items():
+        for said, kept, *row in connection.execute(f"SELECT {TOLD[table]}, sum, {summed} FROM {table}"):
+            if row_sum(*row) != kept:
+                yield Damage("", "", said if isinstance(said, str) else f"a {table} is damaged on the disk")
+    for (verdict,) in connection.execute("PRAGMA integrity_check(10)"):
+        if verdict != "ok":
+            yield Damage("", "", f"the accounts' file is damaged: {verdict}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from weir.model.problem import Unavailable
@@ -25,10 +26,11 @@ from weir.store.account_rows import (
     to_user,
     user_of,
 )
-from weir.store.account_sums import are_intact, is_intact
+from weir.store.account_sums import are_intact, damage, is_intact
 from weir.store.account_writer import AccountWriter
 from weir.store.carried import carry
 from weir.store.database import ACCOUNTS, DEFAULT_WAIT_S, Database
+from weir.store.rows import MAX_DAMAGE, Damage
 from weir.store.steady import SteadyDatabase
 
 
@@ -59,6 +61,11 @@ class AccountStore:
     def refused(self) -> Unavailable | None:
         """Why nothing lasting can be written."""
         return self._database.refused
+
+    def verify(self) -> list[Damage]:
+        """Look at all that decides who may do what, and at the file."""
+        with self._database.reading() as connection:
+            return list(islice(damage(connection), MAX_DAMAGE))
 
     @contextmanager
     def write(

@@ -56,6 +56,10 @@ class Stored:
     revision: int
 
 
+MAX_DAMAGE = 100
+"""As many are named; a disk that fails may damage all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Damage:
     """Something that is not as it was written. `kind` and `id` are those of an object, or "" when it cannot

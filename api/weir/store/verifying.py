@@ -7,6 +7,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -14,11 +15,9 @@ from pathlib import Path
 from weir.model.problem import Problem
 from weir.store import raises, reading
 from weir.store.retention import complete_from
-from weir.store.rows import Damage, columns
+from weir.store.rows import MAX_DAMAGE, Damage, columns
 from weir.store.sums import DIGESTED, revision_contents, revision_digest
 
-MAX_DAMAGE = 100
-"""As many are named; a disk that fails may damage all."""
 COPIES = "name, parent, position, disabled, max_limit_upload_bps, max_limit_download_bps, search"
 
 
@@ -71,15 +70,20 @@ def _revisions(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """`DATABASE`: what is damaged in it, as JSON on standard output; 1 when it cannot be read."""
+    """`DATABASE`: what is damaged in it and in the accounts beside it, as JSON on standard output; 1 when one
+    of them cannot be read."""
+    from weir.store.accounts import AccountStore, accounts_path
     from weir.store.configuration import ConfigStore
 
+    database = Path(argv[0])
     try:
-        store = ConfigStore.open(Path(argv[0]))
-        try:
-            print(json.dumps([asdict(item) for item in store.verify()]))
-        finally:
-            store.close()
+        found = []
+        with closing(ConfigStore.open(database)) as store:
+            found += store.verify()
+        if accounts_path(database).exists():
+            with closing(AccountStore.open(accounts_path(database))) as accounts:
+                found += accounts.verify()
+        print(json.dumps([asdict(item) for item in found]))
     except Problem as problem:
         print(problem.message, file=sys.stderr)
         return 1
