@@ -39,7 +39,8 @@ async function keepCookies(page: Page): Promise<void> {
 }
 
 /** Signs in as a person does; the first time the one-time password has to be replaced. */
-export async function signIn(page: Page, address = "/"): Promise<void> {
+export async function signIn(page: Page, address = "/", { tour = false } = {}): Promise<void> {
+  if (!tour) await page.addInitScript(() => localStorage.setItem("weir.tour", "over"));
   const cookies = keptCookies();
   await page.context().addCookies(cookies);
   await page.goto(address);

@@ -21,6 +21,7 @@ import { SearchDialog } from "./SearchDialog";
 import { SessionGate } from "./SessionGate";
 import { StoreLine } from "./StoreLine";
 import { TopBar } from "./TopBar";
+import { Tour } from "./Tour";
 
 const DisputeDialog = lazy(() => import("./DisputeDialog"));
 
@@ -145,6 +146,7 @@ function SignedInFrame() {
         <StoreLine />
         <StaleLine />
         <ReleaseLine />
+        <Tour />
         <Outlet />
       </main>
       <div className={classes.bar}>

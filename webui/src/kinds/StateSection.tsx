@@ -2,6 +2,7 @@
 import { asProblem } from "@/api/problem";
 import { Facts, Note, Skeleton } from "@/ui/blocks";
 import { clockText, sentence } from "@/ui/format";
+import { plainHelp } from "./form/Help";
 import type { Declared, Field } from "./kinds";
 import type { Values } from "./objects";
 import classes from "./State.module.css";
@@ -32,7 +33,7 @@ function Rows({ fields, rows }: { fields: readonly Field[]; rows: readonly Value
               key={field.name}
               scope="col"
               className={isNumber(field) ? "num" : undefined}
-              title={field.help}
+              title={plainHelp(field.help)}
             >
               {field.label}
             </th>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What the lists of some kinds have beside what follows from their declarations. */
+import type { ComponentType } from "react";
 import type { Draft } from "./form/draft";
 import { INTERFACES } from "./interface/list";
 import type { OwnColumn } from "./list/columns";
@@ -28,6 +29,8 @@ export interface OwnList {
   begins?: readonly NewObject[];
   /** What a new one has already. */
   given?: Values;
+  /** In the list's head. */
+  figures?: ComponentType;
   /** What the values that a form holds mean together, as they are typed. */
   says?: (values: Values) => string;
 }

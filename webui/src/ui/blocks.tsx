@@ -9,6 +9,8 @@ interface PageProps {
   title: string;
   /** What stands beside the title; `title` alone is used for the document. */
   heading?: ReactNode;
+  /** State and live figures beside the title (`Figures`). */
+  figures?: ReactNode;
   actions?: ReactNode;
   /** The page manages its own scrolling (tables). */
   fill?: boolean;
@@ -26,12 +28,35 @@ export function Heading({ children }: { children: ReactNode }) {
   );
 }
 
-export function Page({ title, heading, actions, fill, children }: PageProps) {
+export type Figure = readonly [name: ReactNode, value: ReactNode, title?: string];
+
+interface FiguresProps {
+  items: readonly Figure[];
+  children?: ReactNode;
+}
+
+/** The numbers of a page that matter most, in its head. */
+export function Figures({ items, children }: FiguresProps) {
+  return (
+    <div className={classes.figures} data-live>
+      {items.map(([name, value, title], index) => (
+        <span key={index} className={classes.figure} title={title}>
+          <span className="dim">{name}</span> <strong>{value}</strong>
+        </span>
+      ))}
+      {children}
+    </div>
+  );
+}
+
+export function Page({ title, heading, figures, actions, fill, children }: PageProps) {
   useTitle(title);
   return (
     <div className={fill ? `${classes.page} ${classes.fill}` : classes.page}>
       <div className={classes.head}>
         <Heading>{heading ?? title}</Heading>
+        {figures}
+        {figures ? <span className="grow" /> : null}
         {actions}
       </div>
       {children}

@@ -8,6 +8,7 @@ import type { Field } from "../kinds";
 import { holds, textOf, valueWords } from "../values";
 import { blankOf, draftOf, isTyped, knownIn, othersIn, type Draft, type Entry, type Messages } from "./draft";
 import classes from "./Form.module.css";
+import { Help, plainHelp } from "./Help";
 import {
   ChoiceField,
   FlagField,
@@ -228,7 +229,7 @@ function RowsField(props: Of<"rows">) {
       {rows.length > 0 ? (
         <div className={classes.grid} style={style}>
           {columns.map((field) => (
-            <span key={field.name} className={classes.columnHead} title={field.help}>
+            <span key={field.name} className={classes.columnHead} title={plainHelp(field.help)}>
               {field.label}
             </span>
           ))}
@@ -404,7 +405,7 @@ export const FieldInput = ({ field, prefix = "", within, value, onChange, messag
     shape={field}
     label={field.label}
     name={field.label}
-    description={field.help}
+    description={field.help ? <Help text={field.help} /> : undefined}
     placeholder={field.example ? `such as ${field.example}` : undefined}
     required={field.required}
     nullable={field.nullable}

@@ -6,6 +6,7 @@ import type { Declared, Field } from "../kinds";
 import { textOf, valueWords } from "../values";
 import { chosen, isOffered, readDraft, typedFields, type Draft, type Messages } from "./draft";
 import classes from "./Form.module.css";
+import { Help } from "./Help";
 import { FieldInput } from "./Inputs";
 
 interface KindFieldsProps {
@@ -92,7 +93,7 @@ function OneOfChoice({ declared, draft, set }: KindFieldsProps) {
     <NativeSelect
       id={`field-${oneOf.field}`}
       label={declared.fields.find((field) => field.name === oneOf.field)?.label ?? oneOf.field}
-      description={now?.help}
+      description={now ? <Help text={now.help} /> : undefined}
       data={oneOf.cases.map((item) => item.name)}
       value={now?.name ?? ""}
       onChange={(event) => set(chosen(declared, draft, event.currentTarget.value))}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The list of interfaces: what was measured and found of each beside what is configured. */
+import { Throughput } from "@/table/Throughput";
 import { MADE, NEW } from "../newInterfaces";
 import type { NewObject, OwnList } from "../lists";
 import type { Row } from "../objects";
@@ -41,6 +42,7 @@ const RATE = { leastPx: 68, width: "minmax(68px, 1fr)", numeric: true };
 
 export const INTERFACES: OwnList = {
   begins: BEGINS,
+  figures: Throughput,
   // In the order in which they stay where there is little room.
   shown: () => [
     "link",

@@ -106,6 +106,7 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
             ) : null
           }
           begins={begins}
+          figures={own?.figures}
           onNew={openNew}
         />
         {Above ? (

@@ -2,7 +2,7 @@
 import { Button, Checkbox, Menu, NativeSelect, Popover, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconChevronDown, IconColumns3, IconPlus, IconSearch } from "@tabler/icons-react";
-import { useEffect, useRef, useState, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ComponentType, type ReactNode } from "react";
 import type { KindSearch } from "@/app/search";
 import { SavedViews } from "@/table/SavedViews";
 import { Heading } from "@/ui/blocks";
@@ -26,15 +26,21 @@ interface ToolbarProps {
   status: ReactNode;
   /** What a new one can begin as, where there is more than one way. */
   begins: readonly NewObject[];
+  figures: ComponentType | undefined;
   /** Null: nothing may be changed. */
   onNew: ((word: string) => void) | null;
 }
 
 export function Toolbar(props: ToolbarProps) {
-  const { declared, cards, status } = props;
+  const { declared, cards, status, figures: HeadFigures } = props;
   return (
     <div className={classes.toolbar}>
       <Heading>{pageTitle(declared)}</Heading>
+      {HeadFigures ? (
+        <span className={classes.figures}>
+          <HeadFigures />
+        </span>
+      ) : null}
       <QueryField {...props} />
       {cards ? <SortChoice {...props} /> : <ColumnChooser {...props} />}
       <SavedViews />

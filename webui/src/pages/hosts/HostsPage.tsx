@@ -3,8 +3,8 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { api, need } from "@/api/client";
 import { FoundRows } from "@/table/FoundRows";
-import { Empty, Note, Page } from "@/ui/blocks";
-import { plural } from "@/ui/format";
+import { Empty, Figures, Note, Page } from "@/ui/blocks";
+import { countText, plural } from "@/ui/format";
 import { Search } from "@/ui/Search";
 import { HOST_COLUMNS } from "./hostColumns";
 
@@ -28,6 +28,7 @@ export default function HostsPage() {
   return (
     <Page
       title="Hosts"
+      figures={first ? <Figures items={[["known", countText(first.total)]]} /> : null}
       actions={
         <Search
           label="Search hosts by address, prefix, MAC, name or interface"

@@ -6,7 +6,8 @@ import type { GivenLease } from "@/api/types";
 import { KindDrawer } from "@/kinds/form/KindDrawer";
 import { DECLARED } from "@/kinds/kinds";
 import { FoundRows } from "@/table/FoundRows";
-import { Empty, Page } from "@/ui/blocks";
+import { Empty, Figures, Page } from "@/ui/blocks";
+import { countText } from "@/ui/format";
 import { Search } from "@/ui/Search";
 import { LEASE_COLUMNS } from "./leaseColumns";
 
@@ -27,11 +28,13 @@ export default function LeasesPage() {
     placeholderData: keepPreviousData,
     refetchInterval: AGAIN_MS,
   });
+  const [first] = query.data?.pages ?? [];
   const leases = query.data?.pages.flatMap((page) => page.items) ?? [];
   const made = leases.find((lease) => lease.address === make);
   return (
     <Page
       title="Leases"
+      figures={first ? <Figures items={[["given", countText(first.total)]]} /> : null}
       actions={
         <Search
           label="Search leases by address, MAC or host name"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo, useSyncExternalStore } from "react";
+import { lazy, Suspense, useMemo } from "react";
 import { asCustomersSee } from "@/api/interfaces";
-import { live } from "@/api/live";
 import { interfaceHistoryQuery, interfacesQuery } from "@/api/queries";
+import { KEEP_S, NOTHING, useTraces } from "@/api/traces";
 import type { InterfaceHistory, InterfaceStats } from "@/api/types";
 import { lacks, useHeld, useZoom, type Zooming } from "@/app/useZoom";
 import { Arrow, Section, Tag } from "@/ui/blocks";
@@ -15,7 +15,6 @@ import { ZoomNote } from "@/ui/ZoomNote";
 import classes from "./Overview.module.css";
 
 const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
-const KEEP_S = 120;
 const MOST_GAP_S = 5;
 
 /** The data hold what was received in the place of upload. */
@@ -23,49 +22,6 @@ const asSeen = (data: GraphData, role: string): GraphData => ({
   ...data,
   ...asCustomersSee(role, data.upload, data.download),
 });
-
-/** Received and sent, in the places of upload and download. */
-interface Trace {
-  data: GraphData;
-  last: InterfaceStats;
-}
-
-const NOTHING: GraphData = { at: [], upload: [], download: [], drops: [] };
-
-let traces: ReadonlyMap<string, Trace> = new Map();
-const listeners = new Set<() => void>();
-
-/** Two minutes of each interface, kept while the tab is open, so that the graph is there when one comes back. */
-live.interfaces.subscribe(() => {
-  const answer = live.interfaces.value;
-  if (!answer) return;
-  traces = new Map(answer.items.map((item) => [item.id, extended(traces.get(item.id), item, answer.at)]));
-  for (const listener of listeners) listener();
-});
-
-const subscribe = (listener: () => void) => {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-};
-
-function extended(before: Trace | undefined, item: InterfaceStats, at: number): Trace {
-  const old = before?.data ?? NOTHING;
-  const from = Math.max(
-    0,
-    old.at.findIndex((time) => time > at - KEEP_S),
-  );
-  const cut = <T,>(list: T[], value: T): T[] => [...list.slice(from), value];
-  if (old.at.at(-1) === at) return { data: old, last: item };
-  return {
-    last: item,
-    data: {
-      at: cut(old.at, at),
-      upload: cut(old.upload, item.rx_bps),
-      download: cut(old.download, item.tx_bps),
-      drops: cut(old.drops ?? [], item.rx_drops_ps + item.tx_drops_ps),
-    },
-  };
-}
 
 /** What the router remembers from before this tab was opened, and then what came here. */
 export function withPast(past: InterfaceHistory | undefined, data: GraphData): GraphData {
@@ -182,7 +138,7 @@ function usePortZoom(lastS: number | undefined): Zooming {
 export function InterfaceSection() {
   const configured = useQuery(interfacesQuery).data?.items;
   const roles = useMemo(() => new Map((configured ?? []).map((item) => [item.id, item])), [configured]);
-  const kept = useSyncExternalStore(subscribe, () => traces);
+  const kept = useTraces();
   const list = useMemo(() => {
     const seen = [...kept].map(([id, trace]) => ({
       id,

@@ -6,6 +6,7 @@ import { asProblem } from "@/api/problem";
 import { interfacesQuery, systemQuery, unrepaired } from "@/api/queries";
 import type { System } from "@/api/types";
 import { PortsPicture } from "@/ports/PortsPicture";
+import { Throughput } from "@/table/Throughput";
 import { Columns, Note, Page, Section, SeverityIcon, Skeleton } from "@/ui/blocks";
 import { countText, plural, spanText } from "@/ui/format";
 import { CpuSection } from "./CpuSection";
@@ -19,7 +20,7 @@ export default function OverviewPage() {
   const system = query.data;
   const ports = useQuery(interfacesQuery).data?.items;
   return (
-    <Page title="Overview">
+    <Page title="Overview" figures={<Throughput />}>
       {query.isError ? (
         <Note severity="error" live>
           {asProblem(query.error).message}

@@ -9,6 +9,7 @@ import type { QueuesSearch } from "@/app/search";
 import { Heading } from "@/ui/blocks";
 import { ReasonedButton } from "@/ui/ReasonedButton";
 import { SavedViews } from "@/table/SavedViews";
+import { Throughput } from "@/table/Throughput";
 import { chosenColumns, colsOf, COLUMN_WORD, COLUMNS } from "./columns";
 import classes from "./Queues.module.css";
 
@@ -128,6 +129,9 @@ export function Toolbar({ search, onSearch, cards, may, status }: ToolbarProps) 
   return (
     <div className={classes.toolbar}>
       <Heading>Queues</Heading>
+      <span className={classes.figures}>
+        <Throughput />
+      </span>
       <QueryField search={search} onSearch={onSearch} />
       <NativeSelect
         aria-label="Which queues"

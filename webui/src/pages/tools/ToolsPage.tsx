@@ -7,6 +7,7 @@ import { api, need } from "@/api/client";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { draftOfObject, readDraft, type Draft, type Messages } from "@/kinds/form/draft";
+import { Help } from "@/kinds/form/Help";
 import { KindFields } from "@/kinds/form/KindFields";
 import { Note, Page, Section } from "@/ui/blocks";
 import { ReasonedButton } from "@/ui/ReasonedButton";
@@ -30,7 +31,7 @@ export default function ToolsPage() {
       <div className={classes.form}>
         <NativeSelect
           label="Tool"
-          description={tool.about}
+          description={<Help text={tool.about} />}
           data={[...TOOLS].map(([value, item]) => ({ value, label: item.title }))}
           value={name}
           onChange={(event) => void navigate({ search: { tool: event.currentTarget.value, target } })}

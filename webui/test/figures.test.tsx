@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import { act, render, screen } from "@testing-library/react";
+import { readFileSync, readdirSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { ALL_NAV } from "@/app/nav";
+import { Help } from "@/kinds/form/Help";
+import { Spark } from "@/ui/Spark";
+import { interfaceStats } from "./mock/live";
+import { FakeEventSource, mockRouter, renderAt } from "./render";
+
+mockRouter();
+const AT = 1_764_000_000;
+
+describe("the head of a page", () => {
+  it("has what goes out and comes in at WAN ports, and nothing before it is measured", async () => {
+    renderAt("/");
+    await screen.findByRole("heading", { name: "Overview" });
+    const spark = () => screen.queryByRole("img", { name: /^Traffic with the internet/ });
+    expect(spark()).toBeNull();
+    const answer = { at: AT, stale_since: null, stale_reason: null, items: interfaceStats(AT) };
+    act(() => FakeEventSource.last!.send("interfaces", answer));
+    expect(await screen.findByTitle("Download from the internet")).toBeInstanceOf(HTMLElement);
+    expect(spark()).toBeInstanceOf(SVGElement);
+  });
+});
+
+describe("a sparkline", () => {
+  it("draws an area for each stretch that was measured, the newest at the right edge", () => {
+    render(<Spark label="x" upload={[1, null, 1]} download={[0, 2, 4]} span={5} />);
+    const [download, upload] = [...screen.getByRole("img", { name: "x" }).querySelectorAll("path")];
+    expect(upload!.getAttribute("d")!.match(/Z/g)).toHaveLength(2);
+    expect(download!.getAttribute("d")).toBe("M48.0,13L48.0,13.0L72.0,7.0L96.0,1.0L96.0,13Z");
+  });
+});
+
+describe("help", () => {
+  it("shows as code what its declaration quotes", () => {
+    render(<Help text="Frames of `parent` with the tag `id`." />);
+    expect(screen.getByText("parent").tagName).toBe("CODE");
+    expect(screen.queryByText(/`/)).toBeNull();
+  });
+});
+
+describe("the menu", () => {
+  it("has a picture of its own for each page", () => {
+    expect(new Set(ALL_NAV.map((item) => item.icon)).size).toBe(ALL_NAV.length);
+  });
+});
+
+describe("text", () => {
+  const sheets = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((path) =>
+    path.endsWith(".css"),
+  );
+
+  it("has one of four sizes", () => {
+    const sizes = sheets.flatMap((path) =>
+      [...readFileSync(`src/${path}`, "utf8").matchAll(/font-size: ([^;]+);/g)].map(
+        ([, size]) => `${path}: ${size}`,
+      ),
+    );
+    expect(sizes.length).toBeGreaterThan(50);
+    expect(
+      sizes.filter((size) => !/: (var\(--text-(small|body|section|title)\)|0\.92em|inherit)$/.test(size)),
+    ).toEqual([]);
+  });
+});
