@@ -244,7 +244,7 @@ def checks(groups: list[str]) -> list[Check]:
         # The long ones first, and those that run alone last.
         kernel_build(),
         *side_by_side_on_ours(),
-        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=900),
+        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=1200),
         *newcomer_checks(),
         in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
         Check(
