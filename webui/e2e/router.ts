@@ -128,6 +128,8 @@ export const EVERY_PAGE: readonly string[] = [
   "/queues?view=tree",
   "/import",
   "/hosts",
+  "/leases",
+  "/tools",
   ...KIND_PAGES,
   "/history",
   "/users",
