@@ -132,3 +132,33 @@ def test_the_command_names_the_rule(router: Toy) -> None:
     told = router.weir("firewall", "decide", "10.64.0.7", INTERNET, "tcp", "25")
     assert "drop" in told and "mail" in told
     assert "NAT rule web" in router.weir("firewall", "decide", INTERNET, "203.0.113.2", "tcp", "8443")
+
+
+def test_every_rule_is_listed_in_its_place_with_what_made_it(router: Toy) -> None:
+    found = router.api("GET", "/firewall/ruleset").json
+    assert found["total"] == len(found["items"])
+    chains = [item["chain"] for item in found["items"]]
+    assert chains == sorted(chains, key=list(dict.fromkeys(chains)).index), "one chain after the other"
+    forward = [item for item in found["items"] if item["chain"] == "forward"]
+    assert router.api("GET", "/firewall/ruleset", query_string={"chain": "forward"}).json["items"] == forward
+    made_by = [(item["kind"], item["id"]) for item in forward]
+    assert made_by.index(("firewall-rule", "learnt")) < made_by.index(("firewall-rule", "mail"))
+    assert ("firewall", "firewall") in made_by and all(item["text"] for item in forward)
+    assert ("nat-rule", "web") in [(item["kind"], item["id"]) for item in found["items"]]
+
+
+def test_the_rule_that_decides_is_one_of_those_listed(router: Toy) -> None:
+    decided = asked(router, "10.64.0.7", INTERNET, protocol="tcp", port=25)["decided_by"]
+    listed = router.api("GET", "/firewall/ruleset", query_string={"chain": "forward"}).json["items"]
+    assert {"chain": "forward", **decided} in listed
+
+
+def test_a_chain_that_there_is_not_is_named_with_those_that_there_are(router: Toy) -> None:
+    refused = router.api("GET", "/firewall/ruleset", query_string={"chain": "forwards"})
+    assert (refused.status_code, refused.json["code"]) == (404, "unknown-chain")
+    assert "'forwards'" in refused.json["detail"] and "input" in refused.json["detail"]
+
+
+def test_the_command_lists_rules(router: Toy) -> None:
+    assert "rule mail" in router.weir("firewall", "ruleset", "forward")
+    assert "rule mail" not in router.weir("firewall", "ruleset", "input")

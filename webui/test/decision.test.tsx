@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Which rule decides about a packet, asked above the rules. */
-import { screen, waitFor } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
@@ -69,5 +69,37 @@ describe("which rule decides", () => {
       ),
     );
     expect(await screen.findAllByText(/give the interface/)).not.toHaveLength(0);
+  });
+});
+
+describe("every rule that runs", () => {
+  it("is listed by chain, locked where nobody typed it, with a link to what made it", async () => {
+    const user = userEvent.setup();
+    const rule = (chain: string, kind: string, id: string) => ({
+      chain,
+      kind,
+      id,
+      text: `${chain} by ${id}`,
+    });
+    const items = [
+      rule("input", "zone", "guests"),
+      rule("forward", "firewall-rule", "mail"),
+      rule("forward", "firewall", "firewall"),
+    ];
+    router.server.use(
+      http.get("*/api/v1/firewall-rules", () => HttpResponse.json(NOTHING)),
+      http.get("*/api/v1/firewall/ruleset", () => HttpResponse.json({ revision: 7, items, total: 4 })),
+    );
+    renderAt("/rules");
+    await user.click(await screen.findByText("Every rule that runs"));
+    const table = await screen.findByRole("table", { name: "Rules of forward" });
+    const [, typed, locked] = within(table).getAllByRole("row");
+    expect(within(typed!).queryByRole("img", { name: "locked" })).toBeNull();
+    expect(within(locked!).getByRole("img", { name: "locked" })).toBeInstanceOf(SVGElement);
+    expect(within(typed!).getByRole("link", { name: "mail" }).getAttribute("href")).toContain("edit=mail");
+    expect(screen.getByText(/1 more rule not listed/)).toBeInstanceOf(HTMLElement);
+    await user.selectOptions(screen.getByLabelText("Chain"), "input");
+    expect(await screen.findByRole("table", { name: "Rules of input" })).toBeInstanceOf(HTMLElement);
+    expect(screen.getByRole("link", { name: "guests" })).toBeInstanceOf(HTMLElement);
   });
 });

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weir firewall decide`: which rule decides about a packet."""
+"""`weir firewall decide` and `ruleset`: which rule decides about a packet, and all that there are."""
 
 from __future__ import annotations
 
@@ -36,6 +36,19 @@ def decide(source: str, destination: str, protocol: str, port: int, **said: str 
         click.echo(f"Not known: {text}.")
 
 
+def ruleset(chain: str | None) -> None:
+    session = session_now()
+    found = session.client.get("/firewall/ruleset", chain=chain)
+    if session.json:
+        output.show_json(found)
+        return
+    for item in found["items"]:
+        click.echo(item["text"])
+    left_out = found["total"] - len(found["items"])
+    if left_out:
+        click.echo(f"{left_out:,} more are not listed: ask for one chain.")
+
+
 def register(main: click.Group) -> None:
     """The verbs of the firewall's policy, and one of its own."""
     group = group_of(DECLARED["firewall"])
@@ -50,4 +63,7 @@ def register(main: click.Group) -> None:
     ]
     said = "Say which rule decides about a packet."
     group.add_command(Command("decide", callback=decide, params=params, help=said))
+    params = [click.Argument(["chain"], required=False)]
+    said = "List every rule that runs, also those that the policy, zones and NAT add."
+    group.add_command(Command("ruleset", callback=ruleset, params=params, help=said))
     main.add_command(group)

@@ -10,7 +10,7 @@ from weir.kinds.static_route import StaticRoute
 from weir.model.address import parse_host, split_address
 from weir.model.document import Document
 from weir.model.prefix import parse_prefix
-from weir.model.problem import Invalid
+from weir.model.problem import Invalid, NotFound
 from weir.parts import FIREWALL
 from weir.parts.decision import Members, Packet, Rules, Verdict, Walk, redirected, source_behind
 from weir.parts.filter import OUTGOING
@@ -64,6 +64,19 @@ class Decision:
     unsure: tuple[str, ...]
 
 
+MAX_LISTED = 5000
+"""Of one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """Rules by chain, in the order in which packets meet them, with what made each. `total`: of all there are."""
+
+    revision: int
+    rules: tuple[tuple[str, Decider], ...]
+    total: int
+
+
 class DecisionService:
     def __init__(self, config: ConfigService) -> None:
         self._config = config
@@ -77,6 +90,21 @@ class DecisionService:
             if self._known is None or self._known[0] != revision:
                 self._known = revision, Rules(FIREWALL.wanted(document), Members.of(document))
             return _Way(document, self._known[1], asked).decide(revision)
+
+    @requires("config.read")
+    def ruleset(self, by: Principal, chain: str | None = None) -> Ruleset:
+        """Every rule of the running configuration, or of one chain: also those that the policy, zones, NAT
+        and services add to what was typed. Raises `NotFound` for a chain that there is not."""
+        with self._config.at_head(by) as (revision, document):
+            rules = FIREWALL.wanted(document)
+        chains = list(dict.fromkeys(rule.chain for rule in rules))
+        if chain is not None and chain not in chains:
+            text = f"there is no chain {chain!r} now; there are {', '.join(chains) or 'none'}"
+            raise NotFound(text, code="unknown-chain", path="chain")
+        asked = [rule for rule in rules if chain in (None, rule.chain)]
+        ordered = sorted(asked, key=lambda rule: chains.index(rule.chain))
+        listed = tuple((rule.chain, _decider(rule, rule.chain)) for rule in ordered[:MAX_LISTED])
+        return Ruleset(revision, listed, len(ordered))
 
 
 class _Way:

@@ -3358,6 +3358,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/firewall/ruleset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List every rule that runs
+         * @description Also those that the firewall's policy, zones, NAT rules and services add to the firewall rules.
+         */
+        get: operations["list_firewall_ruleset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnosis/findings": {
         parameters: {
             query?: never;
@@ -10659,6 +10679,19 @@ export interface components {
             translations: components["schemas"]["Decider"][];
             /** @description What only the kernel knows, and what is assumed of it. */
             unsure: string[];
+        };
+        RulesetRule: {
+            /** @description null: no rule decides. */
+            kind: string | null;
+            id: string | null;
+            text: string;
+            chain: string;
+        };
+        Ruleset: {
+            revision: number;
+            items: components["schemas"]["RulesetRule"][];
+            /** @description An answer lists 5,000 at most; ask for one chain then. */
+            total: number;
         };
         ApplyInput: {
             code: string;
@@ -24025,6 +24058,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Decision"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_firewall_ruleset: {
+        parameters: {
+            query?: {
+                /** @description This chain only, such as `forward`. */
+                chain?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ruleset"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

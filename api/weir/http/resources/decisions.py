@@ -25,3 +25,16 @@ def decide_firewall(query: dict[str, Any]) -> Response:
     By the running configuration: no packet is sent, and the kernel is not asked.
     """
     return answer(asdict(service().decisions.decide(me(), Question(**query))))
+
+
+@resource.operation(
+    "GET", "/firewall/ruleset", scope=READ, query=decision.RulesetQuery, answers=decision.Ruleset
+)
+def list_firewall_ruleset(query: dict[str, Any]) -> Response:
+    """List every rule that runs
+
+    Also those that the firewall's policy, zones, NAT rules and services add to the firewall rules.
+    """
+    found = service().decisions.ruleset(me(), **query)
+    items = [{"chain": chain, **asdict(decider)} for chain, decider in found.rules]
+    return answer({"revision": found.revision, "items": items, "total": found.total})

@@ -57,3 +57,19 @@ class Decision(Answer):
     unsure = fields.List(
         fields.String(), metadata={"description": "What only the kernel knows, and what is assumed of it."}
     )
+
+
+class RulesetQuery(Query):
+    chain = Text(max_length=64, metadata={"description": "This chain only, such as `forward`."})
+
+
+class RulesetRule(Decider):
+    chain = fields.String()
+
+
+class Ruleset(Answer):
+    """Rules by chain, in the order in which packets meet them, with what made each."""
+
+    revision = fields.Integer()
+    items = fields.List(fields.Nested(RulesetRule))
+    total = fields.Integer(metadata={"description": "An answer lists 5,000 at most; ask for one chain then."})

@@ -7,16 +7,26 @@ import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
 import type { components } from "@/api/schema";
 import { Note } from "@/ui/blocks";
-import { ObjectLink } from "../links";
 import classes from "./Decision.module.css";
+import { MadeBy } from "./MadeBy";
+import { Ruleset } from "./Ruleset";
 
 type Answer = components["schemas"]["Decision"];
-type Decider = components["schemas"]["Decider"];
 
 const PROTOCOLS = ["tcp", "udp", "icmp", "sctp", "gre", "esp"] as const;
 const WITH_PORTS: readonly string[] = ["tcp", "udp", "sctp"];
 
-export default function Decision() {
+/** Above the lists of firewall and NAT rules. */
+export default function Above() {
+  return (
+    <>
+      <Decision />
+      <Ruleset />
+    </>
+  );
+}
+
+function Decision() {
   const [source, setSource] = useState("");
   const [destination, setDestination] = useState("");
   const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number]>("tcp");
@@ -89,11 +99,12 @@ function Told({ answer }: { answer: Answer }) {
   return (
     <div className={classes.answer} role="status">
       <p>
-        <strong>{VERDICTS[answer.verdict]}</strong>, from {from} to {to}: <By decider={answer.decided_by} />
+        <strong>{VERDICTS[answer.verdict]}</strong>, from {from} to {to}:{" "}
+        <MadeBy {...answer.decided_by} words={answer.decided_by.text} />
       </p>
       {answer.translations.map((each, at) => (
         <p key={at}>
-          NAT: <By decider={each} />
+          NAT: <MadeBy {...each} words={each.text} />
         </p>
       ))}
       {answer.unsure.map((text) => (
@@ -105,14 +116,5 @@ function Told({ answer }: { answer: Answer }) {
         This is by the configuration that runs, not by what is pending. Limits of queues are not in it.
       </p>
     </div>
-  );
-}
-
-function By({ decider }: { decider: Decider }) {
-  if (decider.kind === null || decider.id === null) return <>{decider.text}</>;
-  return (
-    <ObjectLink kind={decider.kind} id={decider.id}>
-      {decider.text}
-    </ObjectLink>
   );
 }
