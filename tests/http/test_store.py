@@ -162,7 +162,7 @@ def test_damage_that_comes_later_is_found_by_the_daily_look_and_named(tmp_path: 
 def test_damaged_accounts_are_found_by_the_daily_look_and_named(
     tmp_path: Path, damage: str, said: str
 ) -> None:
-    """Whoever tries to use one is refused; without the look only he would hear of it."""
+    """A user who tries one is refused; without the look only he would hear of it."""
     with World(tmp_path) as world:
         world.parts.stats.stop()
         api = world.client()
