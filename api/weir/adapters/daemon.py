@@ -219,6 +219,9 @@ class Daemon:
             self._signal(signal.SIGKILL)
             while self.identity() is not None:
                 time.sleep(POLL_S)
+            if self._child is not None:  # until then its number is taken, and the next one finds it in use
+                self._child.wait()
+                self._child = None
 
     def _signal(self, number: signal.Signals) -> bool:
         """To that very process, not to one that has its number by now. False: it does not run."""

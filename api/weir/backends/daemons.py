@@ -119,6 +119,10 @@ class DaemonBackend(ABC, Generic[W]):
         """Have the running daemon read its files again. Raises a `Problem`."""
         self.daemon.reload()
 
+    def start(self) -> None:
+        """Start the daemon, which does not run. Raises `Unavailable`."""
+        self.daemon.start()
+
     def read(self) -> DaemonState:
         process = self.daemon.identity()
         loaded = None
@@ -146,7 +150,7 @@ class DaemonBackend(ABC, Generic[W]):
             self.reload()
         else:
             daemon.stop()
-            daemon.start()
+            self.start()
         daemon.wait(lambda until_s: self._has(difference.expected, until_s), deadline_s)
 
     def effects(self, look: Look[DaemonState, W, DaemonDifference]) -> Iterator[Effect]:

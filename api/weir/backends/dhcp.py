@@ -84,9 +84,11 @@ class DhcpBackend(DaemonBackend[Wanted]):
     def apply(self, difference: DaemonDifference) -> None:
         if difference.wanted:
             self._kea.make_folders()
-            if difference.held.process is None:
-                self._kea.forget_process()
         super().apply(difference)
+
+    def start(self) -> None:
+        self._kea.forget_process()
+        super().start()
 
     def check(self, difference: DaemonDifference, deadline_s: float) -> None:
         """Kea that runs refuses by itself what it does not like."""
