@@ -52,6 +52,35 @@ def test_a_remedy_that_is_in_force_already_is_a_conflict(api: Client, world: Wor
     assert (answer.status_code, answer.json["code"]) == (409, "applied-already")
 
 
+def test_an_override_that_somebody_chose_is_not_replaced_by_a_smaller_one(api: Client, world: World) -> None:
+    world.agent.findings = sick()
+    etag = api("GET", "/tuning").json["etag"]
+    api("PATCH", "/tuning", {"overrides": {"threaded-napi": "0"}}, etag=etag)
+    answer = api("POST", "/diagnosis/apply", ONE_CORE)
+    assert (answer.status_code, answer.json["code"]) == (409, "applied-already")
+    assert "'0'" in answer.json["detail"] and "by hand" in answer.json["detail"]
+
+
+def test_a_change_is_not_undone_while_it_is_measured(api: Client, world: World) -> None:
+    world.agent.findings = sick()
+    answer = api("POST", "/diagnosis/apply", {**ONE_CORE, "confirm_within_s": 10})
+    assert answer.status_code == 422 and "60" in answer.json["findings"][0]["message"]
+
+
+def test_a_remedy_for_one_card_is_an_override_for_that_card(api: Client, world: World) -> None:
+    found = sick()
+    (finding,) = found["findings"]
+    remedies = [{**finding["remedies"][0], "id": "receive-ring"}]
+    finding |= {"code": "ring-overrun", "subject": "eth1", "remedies": remedies}
+    world.agent.findings = found
+    asked = {"code": "ring-overrun", "subject": "eth1", "remedy": "receive-ring"}
+    done = api("POST", "/diagnosis/apply", asked)
+    assert done.status_code == 200, done.text
+    assert dict(world.agent.kernel["tuning", "tuning"].overrides) == {
+        "receive-ring.eth1": "min(maximum,4096)"
+    }
+
+
 def test_what_cannot_be_applied_is_refused_by_name(api: Client, world: World) -> None:
     gone = api("POST", "/diagnosis/apply", ONE_CORE)
     assert (gone.status_code, gone.json["code"]) == (404, "no-finding")

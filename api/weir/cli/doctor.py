@@ -42,7 +42,7 @@ def doctor(session: Session) -> None:
 @click.argument("subject")
 @click.argument("remedy")
 @click.option(
-    "--confirm-within", type=click.IntRange(1, 3600), default=300, show_default=True, help="Seconds."
+    "--confirm-within", type=click.IntRange(60, 3600), default=300, show_default=True, help="Seconds."
 )
 @pass_session
 def apply(session: Session, code: str, subject: str, remedy: str, confirm_within: int) -> None:

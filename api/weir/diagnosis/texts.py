@@ -16,13 +16,16 @@ Severity = Literal["error", "warning", "notice"]
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """Something to change. With `setting` and `value` it is an override of the tuning, which can be applied;
-    without, `text` says what a person has to do."""
+    without, `text` says what a person has to do. `hides`: why the sign is gone after it whether it helped or
+    not. `of_port`: it is an override for the finding's subject alone."""
 
     id: str
     text: str
     cost: str = ""
     setting: str = ""
     value: str = ""
+    hides: str = ""
+    of_port: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ _THREADS = Remedy(
     "In the emulated measurement forwarding fell by 58 % under a flood of one core.",
     "threaded-napi",
     "1",
+    "packets are taken by threads now, whose time the kernel does not count as time for packets",
 )
 _GIVE_WAY = Remedy(
     "softirq-budget",
@@ -132,7 +136,7 @@ AILMENTS: Mapping[str, Ailment] = {
         (
             Remedy("receive-ring", "Give the card up to 4,096 buffers.",
                    "Many cards start again for it, and larger rings leave the cache.",
-                   "receive-ring", "min(maximum,4096)"),
+                   "receive-ring", "min(maximum,4096)", of_port=True),
         ),
     ),
     "crowded-listener": Ailment(

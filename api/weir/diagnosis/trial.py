@@ -52,7 +52,7 @@ class Trial:
             return "unknown" if self.missed_looks >= MISSED else "measuring"
         if any(self.seen):
             return "no-change"
-        return "unknown" if self._is_idle() else "helped"
+        return "unknown" if self._hidden or self._is_idle() else "helped"
 
     @property
     def sentence(self) -> str:
@@ -66,11 +66,18 @@ class Trial:
             return f"No change: {seen} looks still show it. The change can be taken back."
         if len(self.seen) < LOOKS:
             return f"It is not known whether it helped: it could not be looked at, because {self.reason}."
+        if self._hidden:
+            return f"It is not known whether it helped: {self._hidden}."
         now = sum(self.loads_pps) / len(self.loads_pps)
         return (
             f"It is not known whether it helped: it is gone, but so is the load ({now:,.0f} packets/s now, "
             f"{self.load_pps:,.0f} when it was seen)."
         )
+
+    @property
+    def _hidden(self) -> str:
+        remedies = AILMENTS[self.symptom.code].remedies
+        return next((item.hides for item in remedies if item.id == self.remedy), "")
 
     def _is_idle(self) -> bool:
         if not AILMENTS[self.symptom.code].under_load:

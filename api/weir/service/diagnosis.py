@@ -54,10 +54,11 @@ class DiagnosisService:
             old = stored.object if stored is not None else Tuning()
             assert isinstance(old, Tuning)
             overrides = dict(old.overrides)
-            if overrides.get(remedy.setting) == remedy.value:
-                text = f"{remedy.setting} is overridden with {remedy.value!r} already"
-                raise Conflict(text, code="applied-already", path=f"tuning/tuning/overrides/{remedy.setting}")
-            overrides[remedy.setting] = remedy.value
+            setting = f"{remedy.setting}.{subject}" if remedy.of_port else remedy.setting
+            if overrides.get(setting):  # a larger value may stand there
+                text = f"{setting} is overridden with {overrides[setting]!r} already: change it by hand"
+                raise Conflict(text, code="applied-already", path=f"tuning/tuning/overrides/{setting}")
+            overrides[setting] = remedy.value
             new = replace(old, overrides=tuple(sorted(overrides.items())))
             return [Change("tuning", "tuning", None if stored is None else old, new)]
 

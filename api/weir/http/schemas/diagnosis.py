@@ -10,6 +10,8 @@ from weir.http.schemas.changes import CONFIRM_WITHIN_S, CommitAnswer
 from weir.model.limits import MAX_NAME_CHARS
 
 DEFAULT_CONFIRM_S = 300
+TRIAL_S = 60
+"""What was changed is not undone while it is measured: six looks, 5 s apart, after the one of the change."""
 MAX_SUBJECT_CHARS = 200
 
 
@@ -97,7 +99,8 @@ class ApplyInput(Input):
     subject = Text(min_length=1, max_length=MAX_SUBJECT_CHARS, required=True)
     remedy = Text(min_length=1, max_length=MAX_NAME_CHARS, required=True)
     confirm_within_s = Whole(
-        *CONFIRM_WITHIN_S,
+        TRIAL_S,
+        CONFIRM_WITHIN_S[1],
         load_default=DEFAULT_CONFIRM_S,
         metadata={"description": "The change goes back by itself unless confirmed within so many seconds."},
     )
