@@ -44,7 +44,8 @@ def main(argv: list[str]) -> int:
     except Gone as gone:
         return _ended(tool.answers == LINES and str(gone) == "stopped", output)
     except socket.gaierror as error:
-        message = f"{arguments.target} is not known to the name servers: {error.strerror}"
+        asked = getattr(arguments, "target", name)
+        message = f"{asked} is not known to the name servers: {error.strerror}"
     except OSError as error:
         message = _words(error, arguments)
     except Problem as problem:

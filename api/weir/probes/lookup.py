@@ -72,12 +72,13 @@ def question_of(asked: Lookup) -> tuple[str, str]:
 def _ask(output: Output, server: str, name: str, kind: str) -> bool:
     """Whether the server answered in time."""
     number = int.from_bytes(os.urandom(2), "big")
+    packet = query(number, name, kind)
     family = socket.AF_INET6 if ":" in server else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as handle:
         begun_ns, until_s = time.monotonic_ns(), time.monotonic() + WAIT_S
-        handle.connect((server, 53))
         try:
-            handle.send(query(number, name, kind))
+            handle.connect((server, 53))
+            handle.send(packet)
             while output.wait(handle.fileno(), until_s):
                 data = handle.recv(4096)
                 took_us = (time.monotonic_ns() - begun_ns) // 1000
@@ -89,7 +90,9 @@ def _ask(output: Output, server: str, name: str, kind: str) -> bool:
                     output.tell("answer", **row)
                 output.tell("summary", server=server, status=status, answers=len(found), took_us=took_us)
                 return True
-        except ConnectionError:  # it says that nobody listens there
+        except (
+            OSError
+        ):  # nobody listens there, there is no way to it, or a rule forbids it: the next one is asked
             return False
     return False
 

@@ -40,7 +40,8 @@ class Output:
             raise Gone("nobody reads") from error
 
     def wait(self, descriptor: int | None, until_s: float) -> bool:
-        """Whether there is something to read before a time of the monotonic clock. Raises `Gone`."""
+        """Whether there is something to read, before a time of the monotonic clock: past it nothing is, also
+        where packets never stop. Raises `Gone`."""
         poll = select.poll()
         poll.register(STDOUT, 0)  # a pipe whose reader has gone says so
         if descriptor is not None:
@@ -49,4 +50,4 @@ class Output:
         found = dict(poll.poll(left_ms))
         if found.get(STDOUT, 0) & (select.POLLERR | select.POLLHUP):
             raise Gone("nobody reads")
-        return descriptor in found
+        return descriptor in found and time.monotonic() < until_s

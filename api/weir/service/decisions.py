@@ -70,7 +70,7 @@ MAX_LISTED = 5000
 
 @dataclass(frozen=True, slots=True)
 class Ruleset:
-    """Rules by chain, in the order in which packets meet them, with what made each. `total`: of all there are."""
+    """Rules by chain, in the order in which packets meet them, with what made each; `total` there are."""
 
     revision: int
     rules: tuple[tuple[str, Decider], ...]
