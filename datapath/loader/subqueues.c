@@ -200,14 +200,19 @@ static int write_one(struct weir *weir, const struct weir_subqueues_spec *spec)
 	return 0;
 }
 
+/* The records are kept as they are meant: the guard would take the role away again. */
 static void find_hosts_before_nat(struct weir *weir)
 {
+	pthread_mutex_lock(&weir->hooks);
+	weir_records_mend(weir);
 	for (uint32_t i = 0; i < WEIR_PORTS; i++) {
 		struct weir_port *port = &weir_port_table(weir)[i];
 
 		if (port->ifindex)
 			weir_publish(&port->roles, (uint8_t)(port->roles | WEIR_ROLE_HOSTS));
 	}
+	weir_records_keep(weir);
+	pthread_mutex_unlock(&weir->hooks);
 }
 
 int weir_subqueues_write(struct weir *weir, const struct weir_subqueues_spec *specs, uint32_t count)

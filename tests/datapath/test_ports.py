@@ -9,6 +9,7 @@ import os
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ import pytest
 from lab.measure import poll
 from tests.datapath.bpf_run import map_lookup, map_update, tcx_program_ids
 from tests.datapath.loaded import DOWNLOAD, Loaded
+from tests.datapath.test_guarded_lookups import held
 from tests.datapath.topology import run
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import ClassRecord, LineRecord, Role
+from weir.adapters.subqueue_records import SubqueuesRecord
 from weir.model.problem import Invalid, NotFound, Problem, Unsupported
 
 RECORD = ClassRecord(
@@ -199,3 +202,18 @@ def test_10_000_classes_are_stored_in_milliseconds(own_namespace: None) -> None:
         found = datapath.read_classes()
         assert len(found) == 10_000
         assert found[10_000].parent_slot == 1
+
+
+def test_hosts_before_nat_go_on_being_looked_for(port: str) -> None:
+    """The port learns of it when a class divides its upload by host; the guard leaves that as it is."""
+    line = LineRecord.of(10**6, 10**4, 10**9)
+    with Datapath.open(None, capacity=256) as datapath:
+        datapath.attach(port)
+        before = held(datapath, "weir_ports", 1024 * 64)
+        datapath.write_classes(
+            [(9, ClassRecord(9, 0, replace(line, subqueues=SubqueuesRecord("source")), line))]
+        )
+        told = held(datapath, "weir_ports", 1024 * 64)
+        assert told != before
+        assert [datapath.guard() for _ in range(3)] == [("", "")] * 3
+        assert held(datapath, "weir_ports", 1024 * 64) == told
