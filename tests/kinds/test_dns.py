@@ -188,6 +188,30 @@ def test_a_client_takes_no_name_of_others_and_none_that_programs_trust() -> None
     assert named(leases, servers, off, {}) == {}
 
 
+def test_a_wildcard_answers_for_hosts_below_it_and_unbound_is_not_given_both() -> None:
+    wild = DnsRecord("w", "home.arpa", "192.168.88.9", subdomains=True)
+    services = DNS.wanted(Document((LAN, ON, SERVER, wild)))
+    assert named([LEASE], DHCP.wanted(Document((LAN, ON, SERVER))), services, {}) == {}
+
+
+def test_an_alias_of_a_name_below_a_wildcard_has_its_records() -> None:
+    text = configured(
+        ON,
+        DnsRecord("a", "apps", "192.168.88.9", subdomains=True),
+        DnsRecord("b", "wiki", "wiki.apps.home.arpa", "CNAME"),
+    )
+    assert "IN A 192.168.88.9" in next(line for line in text.splitlines() if "'wiki.home.arpa. " in line)
+
+
+def test_an_alias_at_a_reverse_name_keeps_the_automatic_one_out() -> None:
+    text = configured(
+        ON,
+        DnsRecord("c", "10.88.168.192.in-addr.arpa", "10.x.example.net", "CNAME"),
+        DnsRecord("n", "nas", "192.168.88.10"),
+    )
+    assert "IN PTR nas" not in text and "IN CNAME 10.x.example.net." in text
+
+
 @pytest.mark.parametrize("hostname", ['"x"; y', "a\nb", "<script>", "'", "localhost", "a" * 64, "é"])
 def test_what_is_no_name_of_a_host_is_none(hostname: str) -> None:
     assert label_of(hostname) is None

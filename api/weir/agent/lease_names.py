@@ -12,6 +12,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ class LeaseNames:
         written = _read(self._file)
         if names != written:
             _write(self._file, names)
-        self._tell(written, self._given, names)
+        self._tell(written, self._given, names, {record.owner for record in dns.records_of(services)})
         self._given, self._seen, self._resolver.lease_names = names, seen, len(hosts)
 
     def _is_seen(self, seen: tuple[Any, ...]) -> bool:
@@ -106,10 +107,15 @@ class LeaseNames:
             for new, old in zip(seen, self._seen, strict=True)
         )
 
-    def _tell(self, written: Names, given: Names | None, after: Names) -> None:
-        """What changed; all of it where nobody knows what unbound was told, as it takes the same twice."""
+    def _tell(self, written: Names, given: Names | None, after: Names, of_records: AbstractSet[str]) -> None:
+        """What changed; all of it where nobody knows what unbound was told, as it takes the same twice. Where
+        a record has the name of a lease now, unbound reads its files: to remove a name takes the record, too.
+        """
         before, known = (written, {}) if given is None else (given, given)
         gone = [f"{name}." for name in before if after.get(name) != before[name]]
+        if any(name in of_records for name in before if name not in after):
+            self._resolver.reload()
+            return
         come = [line for name, lines in after.items() if known.get(name) != lines for line in lines]
         if gone:
             self._unbound.ask("local_datas_remove", ANSWER_S, gone)
@@ -124,14 +130,18 @@ def named(
     clients the one that had the name keeps it (`owners`). Names of records are not among them."""
     service = dns.service_of(services)
     domains = dict(service.lease_domains) if service is not None else {}
-    taken = {record.owner for record in dns.records_of(services)}
+    taken, above = {record.owner for record in dns.records_of(services)}, dns.wildcards(services)
+
+    def is_free(name: str) -> bool:
+        return name not in taken and not dns.is_below(name, above)
+
     found: dict[str, str] = {}
     reserved = set()
     for spec in servers.values():
         if isinstance(spec, dhcp.ReservationSpec) and spec.hostname and spec.server in domains:
             name = absolute(spec.hostname, domains[spec.server])
             reserved.add(spec.address)
-            if name not in taken:
+            if is_free(name):
                 found.setdefault(name, spec.address)
     by_subnet = {subnet_id(spec.network): domains.get(spec.id) for spec in servers_of(servers)}
     asked: dict[str, list[str]] = {}
@@ -140,7 +150,7 @@ def named(
         if domain and label and lease.address not in reserved:
             asked.setdefault(f"{label}.{domain}", []).append(lease.address)
     for name, addresses in asked.items():
-        if name not in taken and name not in found:
+        if name not in found and is_free(name):
             found[name] = owners[name] if owners.get(name) in addresses else addresses[0]
     return found
 

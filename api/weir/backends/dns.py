@@ -11,15 +11,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from weir.adapters import files
 from weir.adapters.daemon import Daemon, Program
 from weir.adapters.unbound import Unbound
 from weir.backends.backend import Comparison, Look
 from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference, DaemonState
-from weir.backends.unbound_config import cache_of, config_text, identity_of, listening_of
+from weir.backends.unbound_config import LEASES, cache_of, config_text, identity_of, listening_of
 from weir.kinds.dns_upstream import DnsUpstream
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed, Problem
-from weir.parts.dns import Wanted, forwards_of, service_of
+from weir.parts.dns import Wanted, forwards_of, is_below, service_of, wildcards
 from weir.parts.effect import Effect, for_each
 from weir.parts.explained import Line
 
@@ -74,7 +75,19 @@ class DnsBackend(DaemonBackend[Wanted]):
     def apply(self, difference: DaemonDifference) -> None:
         if difference.wanted:
             self.unbound.make_folder()
+            self._leave_out(wildcards(self._wanted))
         super().apply(difference)
+
+    def _leave_out(self, above: Sequence[str]) -> None:
+        """Names of leases below a wildcard, which unbound would refuse: the wildcard answers for them."""
+        path = self.unbound.socket.parent / LEASES
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        except OSError:
+            return
+        kept = [line for line in lines if not is_below(line.partition("'")[2].partition(". ")[0], above)]
+        if kept != lines:
+            files.replace(path, "".join(kept).encode(), mode=0o644)
 
     def can_reload(self, difference: DaemonDifference) -> bool:
         return _listening(difference.held.files) == _listening(difference.wanted)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from weir.kinds.dns_upstream import DnsUpstream
-from weir.model.dns_values import is_within
 from weir.parts.dns import (
     ForwardSpec,
     RecordSpec,
@@ -16,8 +15,10 @@ from weir.parts.dns import (
     Spec,
     blocks_of,
     forwards_of,
+    is_below,
     records_of,
     service_of,
+    wildcards,
 )
 
 LEASES = "leases.conf"
@@ -101,12 +102,10 @@ def _zones(service: ServiceSpec, wanted: Mapping[str, Spec]) -> Iterator[str]:
     forwards, records = forwards_of(wanted), records_of(wanted)
     yield from _own_domains(service, forwards)
     zones: dict[str, str] = {}
+    above = wildcards(wanted)
+    zones.update(dict.fromkeys(above, "redirect"))
     for record in records:
-        if record.subdomains and record.lines:
-            zones[record.owner] = "redirect"
-    above = [name for name, kind in zones.items() if kind == "redirect"]
-    for record in records:
-        if record.owner not in zones and _is_below(record.owner, above):
+        if record.owner not in zones and is_below(record.owner, above):
             zones[record.owner] = "transparent"
     for forward in forwards:
         zones.setdefault(forward.domain, "transparent")
@@ -135,10 +134,6 @@ def _own_domains(service: ServiceSpec, forwards: Iterable[ForwardSpec]) -> Itera
 def _data(records: Iterable[RecordSpec]) -> Iterator[str]:
     for record in records:
         yield from (f"  local-data: '{line}'" for line in record.lines)
-
-
-def _is_below(name: str, domains: Iterable[str]) -> bool:
-    return any(name != domain and is_within(name, domain) for domain in domains)
 
 
 def _is_blocked(name: str, blocked: Mapping[str, str]) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from weir.kinds.dns_forward import DnsForward
 from weir.kinds.dns_record import DnsRecord, aliases
 from weir.kinds.dns_upstream import DnsUpstream
 from weir.model.address import split_address
-from weir.model.dns_values import is_within, reverse_name, value_text
+from weir.model.dns_values import is_within, parent_of, reverse_name, value_text
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
 from weir.parts.part import EntriesPart
@@ -143,6 +143,15 @@ def records_of(wanted: Wanted) -> list[RecordSpec]:
     return [spec for spec in wanted.values() if isinstance(spec, RecordSpec)]
 
 
+def wildcards(wanted: Wanted) -> list[str]:
+    """Names whose records answer for every name below them that has no record of its own."""
+    return [record.owner for record in records_of(wanted) if record.subdomains and record.lines]
+
+
+def is_below(name: str, domains: Iterable[str]) -> bool:
+    return any(name != domain and is_within(name, domain) for domain in domains)
+
+
 def forwards_of(wanted: Wanted) -> list[ForwardSpec]:
     return [spec for spec in wanted.values() if isinstance(spec, ForwardSpec)]
 
@@ -184,7 +193,7 @@ def _records(document: Document, service: ServiceSpec, forwards: list[ForwardSpe
     held: dict[str, list[DnsRecord]] = {}
     for item in items:
         held.setdefault(item.owner(domain), []).append(item)
-    named: set[str] = {item.owner(domain) for item in items if item.type == "PTR"}
+    named: set[str] = {item.owner(domain) for item in items if item.type in ("PTR", "CNAME")}
     for item in items:
         if item.type == "CNAME":
             yield _alias(item, service, forwards, alias_of, held)
@@ -211,6 +220,9 @@ def _alias(
         seen.add(name)
         name = alias_of[name]
     targets = [other for other in held.get(name, ()) if other.type != "CNAME"]
+    above = name
+    while not targets and above not in held and (above := parent_of(above)):
+        targets = [other for other in held.get(above, ()) if other.subdomains and other.type != "CNAME"]
     if targets:
         lines = tuple(_line(owner, other, service.domain) for other in targets)
         return RecordSpec(item.id, owner, item.type, lines, item.subdomains)
