@@ -143,7 +143,8 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
             followed={followed}
             onFollow={setFollowed}
             edits={may ? edits : null}
-            onColumns={onColumns}
+            // Those without room are after the others, and stay.
+            onColumns={(next) => onColumns([...next, ...asked.slice(columns.length).map(({ id }) => id)])}
             cards={cards}
           />
         ) : query.isError ? null : (
