@@ -16,6 +16,7 @@ from weir.adapters.netlink import Link
 from weir.backends.modes import Decision
 from weir.backends.stacking import OVER_MEMBERS
 from weir.compiler.types import NO_SLOT, PortSpec
+from weir.model.zones import NO_ZONE, OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _member(spec: PortSpec, above: PortSpec) -> PortSpec:
     overhead_bytes = spec.overhead_bytes or above.overhead_bytes
     return replace(
         spec,
-        role=above.role if spec.role == "none" else spec.role,
+        role=above.role if spec.role in (NO_ZONE, OPEN) else spec.role,
         domain=above.domain,
         shaper=shaper,
         overhead_bytes=overhead_bytes,

@@ -10,11 +10,12 @@ from typing import Annotated, ClassVar
 from weir.fields import Flag, Many, Port, Whole
 from weir.kinds.declaration import Declaration
 from weir.kinds.zone import MANAGEMENT_PORTS, Zone
+from weir.model.interface import members_of
 from weir.model.limits import MAX_CONNECTIONS, MAX_PORTS
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, notice, warning
-from weir.model.zones import INSIDE, WAN
+from weir.model.zones import INSIDE, NO_ZONE, WAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +89,15 @@ def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
 
 def somebody_manages(view: View, firewall: Firewall) -> Iterator[Finding]:
     """A warning where no zone in use reaches the login page, the API or SSH."""
-    ports = [item for item in view.document.interfaces() if item.is_port and not item.disabled]
+    interfaces = [item for item in view.document.interfaces() if not item.disabled]
+    below = {name for item in interfaces for name in members_of(item)}  # nothing comes in by those
+    ports = [item for item in interfaces if item.is_port and item.id not in below]
     zones = {item.role for item in ports}
     own = [zone for zone in view.document.every(Zone) if zone.id in zones]
     managing = not zones.isdisjoint(INSIDE) or any({"management", "any"} & {*zone.reaches} for zone in own)
     open_ports = set(map(str, firewall.allowed_wan_tcp_ports)) & set(MANAGEMENT_PORTS)
     from_wan = WAN in zones and (bool(open_ports) or not firewall.drop_new_from_wan)
-    if own and not managing and not from_wan:
+    if (own or NO_ZONE in zones) and not managing and not from_wan:
         text = "no zone in use reaches the router's management: only the console can change anything then"
         yield warning("locks-out", firewall, None, text)
 

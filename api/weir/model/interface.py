@@ -256,3 +256,10 @@ class Interface(ConfigObject):
     def is_port(self) -> bool:
         """Whether packets come and go by it, so that it can shape: not by a VRF, nor by a loopback."""
         return self.vrf_table is None and self.loopback is None
+
+
+def members_of(interface: Interface) -> tuple[str, ...]:
+    """The names of what belongs to it."""
+    if interface.bridge is not None:
+        return tuple(port.interface for port in interface.bridge.ports)
+    return () if interface.bond is None else tuple(member.interface for member in interface.bond.members)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from weir.kinds.firewall import Firewall
 from weir.kinds.sets import SetEntry
+from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
 from weir.model.vrf import table_of
@@ -88,12 +89,19 @@ def _wanted(document: Document, lengths: Lengths) -> Rules:
     return Rules.of(_all_rules(document, lengths), lengths)
 
 
+def _is_policed(document: Document, policy: Firewall) -> bool:
+    """Whether something may drop what a port forward lets in: the policy, a zone or what people forbade."""
+    return policy.drop_new_from_wan or any(
+        not getattr(item, "disabled", False) for kind in (Zone, ZonePolicy) for item in document.every(kind)
+    )
+
+
 def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     """What people configured, and behind it what follows from zones, and the policy, which needs a WAN."""
     interfaces = sorted(document.interfaces(), key=lambda item: item.id)
     wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
     policy = document.single(Firewall)
-    here = around(document, is_policed=bool(wan) and policy.drop_new_from_wan)
+    here = around(document, is_policed=bool(wan) and _is_policed(document, policy))
     own = [*configured(document, lengths), *translated(document, lengths, here)]
     made = list(_made(document, policy, wan, interfaces))
     tracked = any(map(tracks, (*own, *made)))

@@ -44,7 +44,7 @@ class Around:
     inside: tuple[tuple[str, Prefix], ...]
     addresses: tuple[str, ...]
     is_policed: bool
-    """New connections from WANs are dropped unless something lets them pass."""
+    """New connections from WANs, or those to some zone, are dropped unless something lets them pass."""
 
 
 _TRANSLATION = ("to", "to_port", "maps")

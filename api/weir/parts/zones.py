@@ -112,6 +112,13 @@ def between(document: Document, zones: Zones) -> Iterator[PacketRule]:
         yield replace(start, in_interfaces=tuple(sorted({*own, *answering})))
     if own:
         yield replace(start, out_interfaces=tuple(sorted(own)))
+    within = {
+        *own,
+        *(name for item in policies if item.from_zone == item.to_zone for name in zones[item.from_zone]),
+    }
+    for name in sorted(within):
+        text = f"what stays on {name}"
+        yield replace(start, comment=text, ct_states=(), in_interfaces=(name,), out_interfaces=(name,))
     for item in policies:
         if zones[item.from_zone] and zones[item.to_zone]:
             yield PacketRule(

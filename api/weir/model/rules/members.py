@@ -9,7 +9,7 @@ from weir.kinds.ospf_interface import OspfInterface
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change
 from weir.model.frames import ranges_of, ranges_text, vlan_ids
-from weir.model.interface import Interface
+from weir.model.interface import Interface, members_of
 from weir.model.limits import USUAL_MTU_BYTES
 from weir.model.links import Bridge, BridgePort
 from weir.model.problem import Finding
@@ -17,13 +17,6 @@ from weir.model.rule import Reach, Rule, View, all_after, caused_by, error, own,
 from weir.model.zones import NO_ZONE, OPEN
 
 PORTS, MEMBERS = "bridge.ports", "bond.members"
-
-
-def members_of(interface: Interface) -> tuple[str, ...]:
-    """The names of what belongs to it."""
-    if interface.bridge is not None:
-        return tuple(port.interface for port in interface.bridge.ports)
-    return () if interface.bond is None else tuple(member.interface for member in interface.bond.members)
 
 
 def _field(master: Interface) -> str:

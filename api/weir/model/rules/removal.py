@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from weir.kinds import DECLARED
 from weir.kinds.references import still_named
 from weir.model.document import Change, Document
-from weir.model.interface import Interface
+from weir.model.interface import Interface, members_of
 from weir.model.objects import Kind
 from weir.model.problem import Finding
-from weir.model.rules.members import members_of
 
 
 def kinds_that_are_named() -> set[Kind]:
