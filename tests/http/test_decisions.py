@@ -20,6 +20,7 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         for path, body in (
             ("/interfaces/wan0", {"role": "wan", "addresses": ["203.0.113.2/24"]}),
             ("/interfaces/lan0", {"role": "lan", "addresses": ["10.64.0.1/24", "2001:db8:64::1/64"]}),
+            ("/interfaces/off0", {"role": "lan", "disabled": True}),
             ("/static-routes/out", {"destination": "0.0.0.0/0", "gateway": "203.0.113.1"}),
             ("/static-routes/branch", {"destination": "10.70.0.0/16", "gateway": "10.64.0.9"}),
             ("/sets/bad", {}),
@@ -117,6 +118,7 @@ def test_an_answer_is_of_the_configuration_that_runs(router: Toy) -> None:
         ({"source": "10.64.0.7", "destination": "nowhere"}, "bad-prefix"),
         ({"source": "10.64.0.7", "destination": "2001:db8::1"}, "family-mismatch"),
         ({"source": "10.64.0.7", "destination": INTERNET, "in_interface": "eth9"}, "unknown-interface"),
+        ({"source": "10.64.0.7", "destination": INTERNET, "in_interface": "off0"}, "interface-disabled"),
         ({"source": "2001:db8:64::2", "destination": "2001:db8:99::1"}, "unknown-way"),
     ],
 )

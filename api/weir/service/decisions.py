@@ -199,9 +199,13 @@ class _Way:
 
     def _given(self, field: str) -> str | None:
         name: str | None = getattr(self._asked, field)
-        if name is not None and self._document.interface(name) is None:
+        item = None if name is None else self._document.interface(name)
+        if name is not None and item is None:
             text = f"no interface {name!r} is configured"
             raise Invalid(text, code="unknown-interface", path=field)
+        if item is not None and item.disabled:
+            text = f"{name} is disabled: nothing comes or leaves by it"
+            raise Invalid(text, code="interface-disabled", path=field)
         return name
 
     def _way(self, address: str, field: str, does: str) -> str:
