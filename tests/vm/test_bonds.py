@@ -207,6 +207,8 @@ def test_a_vlan_upon_it_has_exact_tags(router: Router) -> None:
 
 
 def test_one_member_is_changed_and_neither_the_others_nor_the_bond_go_down(router: Router) -> None:
+    until("both carry", lambda: agreed(router, "lk0", "lk1"), 30.0)  # also where this test runs alone
+    until("it answers", lambda: answers() and answers(NEAR_TAGGED), 30.0)
     before, three = (carrier_changes("bond0", "lk0", "lk1"), indexes()), bond(*PORTS)
     pinging, tagged = ping(), ping(NEAR_TAGGED)
     assert effects(router, [BOTH, TAGGED], [three, TAGGED]) == {}
