@@ -72,7 +72,7 @@ export function SearchDialog({ onClose, onPower }: SearchDialogProps) {
       padding={0}
       yOffset="8vh"
       returnFocus
-      aria-label="Search everything"
+      attributes={{ content: { "aria-label": "Search everything" } }}
     >
       <TextInput
         data-autofocus

@@ -22,9 +22,13 @@ export const PointMenu = ({ name, x, y, onClose, children }: PointMenuProps) => 
     width={230}
     transitionProps={{ duration: 0 }}
     returnFocus
+    withInitialFocusPlaceholder={false}
   >
     <Menu.Target>
-      <span style={{ position: "fixed", left: x, top: y, width: 1, height: 1, overflow: "hidden" }}>
+      <span
+        role="button"
+        style={{ position: "fixed", left: x, top: y, width: 1, height: 1, overflow: "hidden" }}
+      >
         Actions of {name}
       </span>
     </Menu.Target>
