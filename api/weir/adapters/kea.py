@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from weir.adapters.local_socket import exchange
 from weir.adapters.unprivileged import make_folder, user_id, without_root
 from weir.model.problem import ApplyFailed, Unavailable
 
@@ -70,7 +70,11 @@ class Kea:
         said = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
         request = f'{{"command": "{command}", "arguments": {said}}}'
         try:
-            answer = json.loads(self._exchange(request.encode(), time.monotonic() + timeout_s))
+            answer = json.loads(
+                exchange(
+                    self.socket, request.encode(), time.monotonic() + timeout_s, _MAX_ANSWER_BYTES, shuts=True
+                )
+            )
         except TimeoutError as error:
             text = f"dhcp did not answer {command} within {timeout_s:.1f} s"
             raise Unavailable(text, code="daemon-hangs") from error
@@ -84,34 +88,12 @@ class Kea:
             raise ApplyFailed(f"dhcp refuses its files: {words}", code="daemon-refused")
         return answer.get("arguments")
 
-    def _exchange(self, request: bytes, deadline_s: float) -> bytes:
-        found = bytearray()
-        with socket.socket(socket.AF_UNIX) as handle:
-            handle.settimeout(_left(deadline_s))
-            handle.connect(str(self.socket))
-            handle.sendall(request)
-            handle.shutdown(socket.SHUT_WR)
-            while len(found) < _MAX_ANSWER_BYTES:
-                handle.settimeout(_left(deadline_s))
-                part = handle.recv(1 << 20)
-                if not part:
-                    break
-                found += part
-        return bytes(found)
-
     def listens_on(self) -> frozenset[int]:
         """The indexes of the interfaces on which Kea's user has raw sockets."""
         uid = str(user_id(USER, PRODUCT))
         return frozenset(
             int(row[4]) for row in _packet_sockets() if row[7] == uid and row[3] == _ALL_PROTOCOLS
         )
-
-
-def _left(deadline_s: float) -> float:
-    left_s = deadline_s - time.monotonic()
-    if left_s <= 0:
-        raise TimeoutError
-    return left_s
 
 
 def _packet_sockets() -> Iterable[list[str]]:

@@ -8,12 +8,12 @@ answer until it closes. It is spoken here without a program in between, in a mil
 from __future__ import annotations
 
 import shutil
-import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from weir.adapters.local_socket import exchange
 from weir.adapters.unprivileged import make_folder, without_root
 from weir.model.problem import ApplyFailed, Unavailable
 
@@ -69,7 +69,9 @@ class Unbound:
         data = "".join(f"{line}\n" for line in lines)
         request = f"UBCT1 {command}\n{data + _END if data else ''}"
         try:
-            answer = self._exchange(request.encode(), time.monotonic() + timeout_s)
+            answer = exchange(
+                self.socket, request.encode(), time.monotonic() + timeout_s, _MAX_ANSWER_BYTES
+            ).decode("utf-8", "replace")
         except TimeoutError as error:
             text = f"dns did not answer {command} within {timeout_s:.1f} s"
             raise Unavailable(text, code="daemon-hangs") from error
@@ -80,20 +82,6 @@ class Unbound:
             words = " ".join(answer.split())
             raise ApplyFailed(f"dns refuses {command}: {words}", code="daemon-refused")
         return answer
-
-    def _exchange(self, request: bytes, deadline_s: float) -> str:
-        found = bytearray()
-        with socket.socket(socket.AF_UNIX) as handle:
-            handle.settimeout(_left(deadline_s))
-            handle.connect(str(self.socket))
-            handle.sendall(request)
-            while len(found) < _MAX_ANSWER_BYTES:
-                handle.settimeout(_left(deadline_s))
-                part = handle.recv(1 << 16)
-                if not part:
-                    break
-                found += part
-        return found.decode("utf-8", "replace")
 
     def numbers(self, timeout_s: float) -> Mapping[str, float]:
         """Its counters by name. Raises a `Problem`."""
@@ -111,10 +99,3 @@ class Unbound:
                 address, _, port = words[0].partition("@")
                 found[f"{address}@{port or 53}", words[1]] = server
         return found
-
-
-def _left(deadline_s: float) -> float:
-    left_s = deadline_s - time.monotonic()
-    if left_s <= 0:
-        raise TimeoutError
-    return left_s

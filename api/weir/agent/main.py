@@ -7,36 +7,30 @@ Stopping it changes nothing in the kernel: programs, maps, addresses, routes and
 from __future__ import annotations
 
 import argparse
-import fcntl
 import logging
 import os
-import pwd
-import signal
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from weir import memory
 from weir.adapters import data_partition, rauc
-from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import Datapath
 from weir.adapters.ethtool import takes_tags_off
 from weir.adapters.events import Events, RuleEvents
 from weir.adapters.frr import Frr
 from weir.adapters.machine import power_off, restart
-from weir.adapters.modules import load_flow_tables
 from weir.adapters.netlink import Links
 from weir.adapters.reverse_path import checks_strictly
 from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
 from weir.adapters.wireguard import Tunnels
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, early, learning, logs, protocols, sampler, tunnels
+from weir.agent import capabilities, early, ground, learning, logs, protocols, tunnels
 from weir.agent import links as combined
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
@@ -46,15 +40,16 @@ from weir.agent.dhcp_clients import DhcpClients
 from weir.agent.executor import Executor
 from weir.agent.following import Following
 from weir.agent.given_leases import GivenLeases
-from weir.agent.guard import PERIOD_S, Guard
+from weir.agent.guard import Guard
 from weir.agent.handlers import Handlers
 from weir.agent.hosts import Hosts
 from weir.agent.last_good import LastGood
 from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
 from weir.agent.notify import notify
+from weir.agent.options import lasting, parser
 from weir.agent.packet_sizes import Merging
-from weir.agent.reconciler import CHECK_S, Reconciler
+from weir.agent.reconciler import Reconciler
 from weir.agent.routing import Routing
 from weir.agent.sampler import Sampler
 from weir.agent.secrets import Secrets
@@ -66,7 +61,7 @@ from weir.agent.tools import Tools
 from weir.agent.updates import Updates
 from weir.backends import tuning
 from weir.backends.dhcp import DhcpBackend
-from weir.backends.dns import CA_BUNDLE, DnsBackend
+from weir.backends.dns import DnsBackend
 from weir.backends.fast import FastPaths
 from weir.backends.firewall import FirewallBackend
 from weir.backends.forwarding import ForwardingBackend
@@ -79,7 +74,6 @@ from weir.backends.routes import RoutesBackend
 from weir.backends.sets import SetsBackend
 from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
-from weir.model.limits import MAX_DOMAIN
 from weir.model.problem import Problem, Unavailable
 from weir.parts import DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
@@ -91,7 +85,7 @@ log = logging.getLogger(__name__)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point. 0 after SIGTERM, 1 with one sentence on standard error when it cannot start."""
-    options = _parser().parse_args(argv)
+    options = parser().parse_args(argv)
     logs.configure(options.log_level)
     memory.prepare()
     memory.keep_trimmed()
@@ -104,60 +98,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="weir-agent", description="Weir's privileged agent.")
-    add = parser.add_argument
-    add("--socket", type=Path, default=Path("/run/weir/agent.sock"), help="where the API connects")
-    add("--database", type=Path, default=Path("/var/lib/weir/weir.db"), help="the configuration")
-    add("--api-uid", type=_uid, default=None, help="user (id or name) of the API; it and root may connect")
-    add("--pin-dir", type=Path, default=Path("/sys/fs/bpf/weir"), help="folder on a BPF file system")
-    add("--library", type=Path, default=None, help="libweir.so, if it is not in its usual place")
-    add("--frr-run-dir", type=Path, default=Path("/run/frr"), help="folder of FRR's vty sockets")
-    add("--state-dir", type=Path, default=None, help="lock and notes; default: the socket's folder")
-    add("--capacity", type=int, default=0, help="class slots when maps are recreated; 0: by the memory")
-    add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
-    add("--check-interval-s", type=float, default=CHECK_S, help="how often all of the store is looked at")
-    add("--guard-interval-s", type=float, default=PERIOD_S, help="how often hooks and pins are looked at")
-    add("--look-interval-s", type=float, default=sampler.PERIOD_S, help="how often it looks what ails it")
-    add("--probe-after-s", type=float, default=0.0, help="when the kernel's features are tried")
-    add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
-    add("--rauc-config", type=Path, default=rauc.DEFAULT_CONFIG, help="where an image describes its slots")
-    add("--update-dir", type=Path, default=Path("/var/lib/weir-agent"), help="folder for bundles; root's own")
-    add(
-        "--early-file",
-        type=Path,
-        default=None,
-        help="kept for the next start (board/overlay/usr/libexec/weir/early)",
-    )
-    add(
-        "--last-good",
-        type=Path,
-        default=None,
-        help="the copy of what runs, in a folder of root's own that lasts; default: in the state folder",
-    )
-    add("--ca-bundle", type=Path, default=CA_BUNDLE, help="by which certificates of name servers are checked")
-    add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
-    add("--sets-clock", action="store_true", help="the machine's clock is the router's own")
-    add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
-    return parser
-
-
-def _uid(text: str) -> int:
-    """A user id, given as such or by name."""
-    if text.isascii() and text.isdigit():
-        return int(text)
-    try:
-        return pwd.getpwnam(text).pw_uid
-    except KeyError as error:
-        raise argparse.ArgumentTypeError(f"there is no user {text!r}") from error
-
-
 def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     if os.geteuid() != 0:
         raise Unavailable("it configures the kernel and must be started as root")
     state_dir = options.state_dir or options.socket.parent
-    stack.enter_context(_only_one(state_dir))
-    wait_for_signal = _signals(stack)
+    stack.enter_context(ground.only_one(state_dir))
+    wait_for_signal = ground.signals(stack)
     links = Links()
     stack.callback(links.close)
     early.take_over(state_dir, links)
@@ -166,7 +112,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(store.close)
     last_good = LastGood(options.last_good or state_dir / "last-good.db")
     stack.callback(last_good.close)
-    datapath = _open_datapath(options, capacity.slots(_queues(store, last_good)))
+    datapath = ground.open_datapath(options, capacity.slots(_queues(store, last_good)))
     stack.callback(datapath.close)
     lines, share = _at_lines(datapath, stack)
     refusals = capabilities.qdisc_refusals()
@@ -180,7 +126,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     ports = PortsBackend(datapath, links, modes, fast)
     secrets, held = _secrets(options), tunnels.opened(stack)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
-    served = DhcpBackend(state_dir / "daemons" / "dhcp", _lasting(options) / "dhcp")
+    served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
     made = combined.backends(held, links, state_dir, secrets)
     resolver = _resolver(options, state_dir)
     parts = {"routing": routing_protocols, "dhcp": served, "dns": resolver, **made}
@@ -319,13 +265,7 @@ def _states(
 
 def _secrets(options: argparse.Namespace) -> Secrets:
     """Their key lies where the copy of what runs does: in a folder of root's own that lasts."""
-    return Secrets(_lasting(options))
-
-
-def _lasting(options: argparse.Namespace) -> Path:
-    """A folder of root's own that lasts, where there is one."""
-    lasting = options.last_good.parent if options.last_good else options.state_dir
-    return Path(lasting or options.socket.parent)
+    return Secrets(lasting(options))
 
 
 def _queues(store: StoreClient, last_good: LastGood) -> int:
@@ -384,7 +324,7 @@ def _guard(
         rules,
         configuration.drift,
         reconciler.look,
-        mount_pins=partial(_mount_pins, options.pin_dir),
+        mount_pins=partial(ground.mount_pins, options.pin_dir),
         routing=lambda: (routing(), configuration.executor.daemons()),
         period_s=options.guard_interval_s,
     )
@@ -419,53 +359,10 @@ def _server(
     )
 
 
-def _signals(stack: ExitStack) -> Callable[[], object]:
-    """Catch SIGTERM and SIGINT from now on; the answer waits for one.
-
-    By a wakeup descriptor: a thread that is just about to wait for an `Event` would miss a signal.
-    """
-    reader, writer = socket.socketpair()
-    writer.setblocking(False)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: None)
-    signal.set_wakeup_fd(writer.fileno())
-    stack.callback(reader.close)
-    stack.callback(writer.close)
-    stack.callback(signal.set_wakeup_fd, -1)
-    return lambda: reader.recv(1)
-
-
 def _without_pacing(modes: PortModes, configuration: Configuration, reason: str) -> None:
     """fq is there but does not pace: the ports fall back to policing."""
     modes.refuse("fq", reason)
     configuration.reconcile(("ports",))
-
-
-def _only_one(state_dir: Path) -> IO[str]:
-    """The lock that one agent holds. Raises `Unavailable` when another one does."""
-    try:
-        state_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
-        handle = (state_dir / "agent.lock").open("w")
-    except OSError as error:
-        raise Unavailable(f"{state_dir} cannot be used: {error.strerror}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        handle.close()
-        raise Unavailable(f"another agent is running (it holds {state_dir / 'agent.lock'})") from error
-    return handle
-
-
-def _open_datapath(options: argparse.Namespace, slots: int) -> Datapath:
-    _mount_pins(options.pin_dir)
-    load_flow_tables()
-    return Datapath.open(options.pin_dir, options.library, slots, domains=MAX_DOMAIN + 1)
-
-
-def _mount_pins(pin_dir: Path) -> None:
-    """A BPF file system at the pins' folder, unless it is on one."""
-    if not (is_bpffs(pin_dir) if pin_dir.exists() else is_bpffs(pin_dir.parent)):
-        mount_bpffs(pin_dir)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,12 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from weir.probes.output import Output
+from weir.tools.echo import Mtr, Ping
 
 _HEADER = struct.Struct("!BBHHH")
 _REQUEST = {4: 8, 6: 128}
@@ -128,7 +132,17 @@ def checksum(data: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def resolve(name: str) -> tuple[int, str]:
+def begun(asked: Ping | Mtr, output: Output, confine: Callable[[], None]) -> tuple[EchoSocket, str]:
+    """The socket of the target's family, and its address, which is told. Both families' sockets are opened
+    before the name is looked up, as that is done without rights. Raises `OSError`."""
+    sockets = {family: EchoSocket(family, asked.interface) for family in (4, 6)}
+    confine()
+    family, address = _resolve(asked.target)
+    output.tell("target", address=address)
+    return sockets[family], address
+
+
+def _resolve(name: str) -> tuple[int, str]:
     """(4 or 6, address) of a name or address, the first that the resolver gives. Raises `OSError`."""
     family, _, _, _, address = socket.getaddrinfo(name, None, type=socket.SOCK_RAW)[0]
     return (4 if family == socket.AF_INET else 6), str(address[0])

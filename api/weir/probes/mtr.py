@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from weir.probes.echo import EchoSocket, Heard, lost_percent, resolve, spread
+from weir.probes.echo import EchoSocket, Heard, begun, lost_percent, spread
 from weir.probes.output import Output
 from weir.tools.echo import ANSWER_S, Mtr
 
@@ -24,11 +24,7 @@ class _Hop:
 
 
 def run(asked: Mtr, output: Output, confine: Callable[[], None]) -> None:
-    sockets = {family: EchoSocket(family, asked.interface) for family in (4, 6)}
-    confine()
-    family, address = resolve(asked.target)
-    output.tell("target", address=address)
-    _Run(asked, output, sockets[family], address).run()
+    _Run(asked, output, *begun(asked, output, confine)).run()
 
 
 class _Run:

@@ -6,18 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from weir.probes.echo import EchoSocket, lost_percent, resolve, spread
+from weir.probes.echo import EchoSocket, begun, lost_percent, spread
 from weir.probes.output import Output
 from weir.tools.echo import ANSWER_S, Ping
 
 
 def run(asked: Ping, output: Output, confine: Callable[[], None]) -> None:
-    """Both families' sockets are opened before the name is looked up, as that is done without rights."""
-    sockets = {family: EchoSocket(family, asked.interface) for family in (4, 6)}
-    confine()
-    family, address = resolve(asked.target)
-    output.tell("target", address=address)
-    _Run(asked, output, sockets[family], address).run()
+    _Run(asked, output, *begun(asked, output, confine)).run()
 
 
 class _Run:
