@@ -27,10 +27,10 @@ const COLUMNS: readonly Column<Placed>[] = [
     title: "Rule",
     width: "75%",
     render: (rule) => (
-      <>
+      <span>
         {rule.kind === TYPED ? null : <IconLock size={13} className="dim" role="img" aria-label="locked" />}{" "}
         {rule.text}
-      </>
+      </span>
     ),
   },
   { id: "by", title: "Made by", render: (rule) => <MadeBy {...rule} words={rule.id ?? ""} /> },
