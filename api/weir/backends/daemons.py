@@ -2,9 +2,10 @@
 """The base of every part that a supervised daemon does.
 
 Its files are checked by the daemon's own checker before anything else sees them, replaced at once, and read
-again by a signal; then the daemon is asked until it says that it has them. All of that within `SETTLED_S`. A
-daemon that refuses, hangs or dies fails the commit, and what was before is brought back in the same way and
-the same time; one that does not answer is started again for that. A daemon with nothing to do does not run.
+again by a signal; then the daemon is asked until it says that it has them. All of that within `SETTLED_S`, or
+`STARTED_S` where it is started. A daemon that refuses, hangs or dies fails the commit, and what was before is
+brought back in the same way and the same time; one that does not answer is started again for that. A daemon
+with nothing to do does not run.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ Learn = Callable[[Collection[str] | None], Learnt]
 
 SETTLED_S = 2.0
 """The store's write lock is held meanwhile. What takes longer (a server that answers) is state, not apply."""
+STARTED_S = 5.0
+"""The same for one that has to start: a slow machine loads the program and its libraries first."""
 ANSWER_S = 0.3
 """One that runs answers within this time, or is taken for one that hangs."""
 
@@ -137,8 +140,9 @@ class DaemonBackend(ABC, Generic[W]):
         return DaemonDifference(self.name, held, self.files(wanted), self.expected(wanted))
 
     def apply(self, difference: DaemonDifference) -> None:
-        deadline_s = time.monotonic() + SETTLED_S
         daemon, held = self.daemon, difference.held
+        reloads = held.process is not None and held.loaded is not None and self.can_reload(difference)
+        deadline_s = time.monotonic() + (SETTLED_S if reloads else STARTED_S)
         if not difference.wanted:
             daemon.stop()
             daemon.remove()
@@ -146,7 +150,7 @@ class DaemonBackend(ABC, Generic[W]):
         if held.files != difference.wanted:
             self.check(difference, deadline_s)
             daemon.write(difference.wanted)
-        if held.process is not None and held.loaded is not None and self.can_reload(difference):
+        if reloads:
             self.reload()
         else:
             daemon.stop()
@@ -159,7 +163,7 @@ class DaemonBackend(ABC, Generic[W]):
         held, difference = look.held, look.difference
         if held.process and difference and difference.wanted and not self.can_reload(difference):
             text = f"{self.name} starts again"
-            yield from for_each(look.changed_of(*self.learns), "resets", text, int(SETTLED_S * 1000))
+            yield from for_each(look.changed_of(*self.learns), "resets", text, int(STARTED_S * 1000))
 
     def explain(
         self, found: Comparison[DaemonState, W, DaemonDifference], item: ConfigObject, told: Sequence[str]

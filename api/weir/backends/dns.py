@@ -15,7 +15,7 @@ from weir.adapters import files
 from weir.adapters.daemon import Daemon, Program
 from weir.adapters.unbound import Unbound
 from weir.backends.backend import Comparison, Look
-from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference, DaemonState
+from weir.backends.daemons import SETTLED_S, STARTED_S, DaemonBackend, DaemonDifference, DaemonState
 from weir.backends.unbound_config import LEASES, cache_of, config_text, identity_of, listening_of
 from weir.kinds.dns_upstream import DnsUpstream
 from weir.model.objects import ConfigObject
@@ -110,7 +110,7 @@ class DnsBackend(DaemonBackend[Wanted]):
             yield from for_each(changed, "resets", text)
         elif not self.can_reload(difference):
             text = "the name service starts again on other addresses, and remembers nothing"
-            yield from for_each(changed, "resets", text, int(SETTLED_S * 1000))
+            yield from for_each(changed, "resets", text, int(STARTED_S * 1000))
         elif cache_of(held.files.get(CONF, "")) != cache_of(difference.wanted[CONF]):
             text = "the name service forgets the answers that it remembers"
             yield from for_each(changed, "resets", text, int(SETTLED_S * 1000))
