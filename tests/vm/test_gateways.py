@@ -27,6 +27,7 @@ pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs 
 CLIENT, SERVER, PORT = "10.64.0.2", "198.18.0.9", 5300
 FLOWS, PACKETS = 40, 12
 UPLINKS = {"i0": "203.0.113.1", "i1": "203.0.114.1"}
+WANS = ("wan0", "alt0")
 NAMED = re.compile(rb"flow(\d+) ")
 BUFFER_BYTES = 16 << 20
 """The taps are read when all is over."""
@@ -53,6 +54,7 @@ def rig() -> Iterator[Rig]:
             "the route has both gateways",
             lambda: made.run("ip", "route", "show", "198.18.0.0/15").count("via") == 2,
         )
+        until("the fast path leaves both to the stack", lambda: all(_is_shared(made, port) for port in WANS))
         yield made
 
 
@@ -77,6 +79,12 @@ def test_connections_stay_with_the_uplink_of_their_first_packet(rig: Rig) -> Non
     assert len(ways) == FLOWS
     assert {flow: found for flow, found in ways.items() if len(found) > 1} == {}
     assert set.union(*ways.values()) == set(UPLINKS), "both uplinks carry flows"
+
+
+def _is_shared(rig: Rig, port: str) -> bool:
+    items = rig.agent.call("interfaces")["value"]
+    found = next(item["shaper"]["fast_path_reason"] for item in items if item["name"] == port)
+    return f"leaves by {port} the stack routes, over several gateways" in found
 
 
 def _tap(rig: Rig, device: str) -> socket.socket:

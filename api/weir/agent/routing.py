@@ -20,9 +20,11 @@ from weir.adapters.neighbours import stale_neighbours, use
 LOOK_S = 30.0
 """Between two looks at routes without an event."""
 USED_S = 1.0
-PART = 50
-"""After a look, so many times its duration passes before the next: 2 % of a processor, however many
-routes."""
+SHARE = 0.02
+"""Of a processor that looking may take, however many routes there are and however often they change."""
+SAVED_S = 1.0
+"""So much of that share is kept for later: routes of a commit come one by one, and each is seen at once."""
+REST_S = 0.05
 
 
 class Told(Protocol):
@@ -38,7 +40,7 @@ class Routing:
     def __init__(self, datapath: Told) -> None:
         self._datapath = datapath
         self._facts = RouteFacts(refused=None, hidden=True)  # as long as nothing was read, XDP sends nothing
-        self._look_from_s = 0.0
+        self._saved_s, self._counted_s = SAVED_S, time.monotonic()
 
     def begin(self) -> None:
         """Before ports are decided on. Raises `Unavailable`."""
@@ -53,11 +55,13 @@ class Routing:
         """Look at the routes; `changed` is called when `largest` has other answers. Returns in how many
         seconds to look again. Raises `Unavailable`."""
         now_s = time.monotonic()
-        if now_s < self._look_from_s:
-            return self._look_from_s - now_s
+        self._saved_s = min(self._saved_s + (now_s - self._counted_s) * SHARE, SAVED_S)
+        self._counted_s = now_s
+        if self._saved_s <= 0:
+            return max(REST_S, -self._saved_s / SHARE)
         before = self._facts
         facts = read_route_facts()
-        self._look_from_s = time.monotonic() + (time.monotonic() - now_s) * PART
+        self._saved_s -= time.monotonic() - now_s
         if facts.refused != before.refused:
             with lock:
                 self._datapath.refuse_sources(facts.refused)
@@ -75,4 +79,4 @@ class Routing:
             return USED_S
         started_s = time.monotonic()
         use(neighbour for neighbour in stale_neighbours() if marks[used_mark(neighbour.mac)])
-        return max(USED_S, (time.monotonic() - started_s) * PART)
+        return max(USED_S, (time.monotonic() - started_s) / SHARE)

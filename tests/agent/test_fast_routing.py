@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How soon the fast path knows of routes that XDP cannot see, and what looking for them may cost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from types import SimpleNamespace
+
+import pytest
+
+from weir.adapters.kernel_routes import RouteFacts
+from weir.agent import routing
+
+LAN, WAN, SECOND_WAN = 2, 3, 4
+ONE_GATEWAY = RouteFacts()
+TWO_GATEWAYS = RouteFacts(largest_bytes={WAN: 0, SECOND_WAN: 0})
+
+
+class Datapath:
+    def refuse_sources(self, addresses: Iterable[int] | None) -> None: ...
+
+    def take_used(self) -> bytes:
+        return b""
+
+
+class Kernel:
+    """Whose routes take `look_s` to read."""
+
+    def __init__(self) -> None:
+        self.now_s, self.look_s, self.looks = 1000.0, 0.02, 0
+        self.facts = ONE_GATEWAY
+
+    def read(self) -> RouteFacts:
+        self.looks += 1
+        self.now_s += self.look_s
+        return self.facts
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    made = Kernel()
+    monkeypatch.setattr(routing, "read_route_facts", made.read)
+    monkeypatch.setattr(routing, "time", SimpleNamespace(monotonic=lambda: made.now_s))
+    return made
+
+
+def test_the_second_gateway_of_a_route_is_known_at_once(kernel: Kernel) -> None:
+    """The routing daemon brings a route with its first gateway, and a moment later with both."""
+    followed, told = routing.Routing(Datapath()), list[int]()
+    followed.begin()
+    followed.follow(threading.Lock(), lambda: told.append(1))
+    kernel.facts, kernel.now_s = TWO_GATEWAYS, kernel.now_s + 0.001
+    followed.follow(threading.Lock(), lambda: told.append(2))
+    assert (followed.largest(WAN), told) == (0, [2])
+    assert followed.largest(LAN) > 0
+
+
+def test_looking_at_many_routes_that_change_all_the_time_takes_its_share(kernel: Kernel) -> None:
+    followed = routing.Routing(Datapath())
+    followed.begin()
+    kernel.look_s, kernel.looks, from_s = 3.0, 0, kernel.now_s
+    while kernel.now_s < from_s + 3600:
+        kernel.now_s += min(followed.follow(threading.Lock(), lambda: None), 0.1)
+    spent_s = kernel.looks * kernel.look_s
+    assert spent_s <= 3600 * routing.SHARE + routing.SAVED_S + kernel.look_s
+    assert spent_s >= 3600 * routing.SHARE * 0.9, "and it goes on looking"
