@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -85,9 +86,24 @@ def test_it_streams_a_run_to_its_end_and_ends_one_whose_reader_has_gone(
             assert file.startswith(b"\n\r\r\n")
             blocks = lengths(file)
             assert sum(blocks) == len(file), "nothing but blocks: no heartbeat in a file"
+            with client.stream("POST", "/capture", json={"interface": "lo", "seconds": 30}) as cut:
+                os.kill(probe("capture"), signal.SIGKILL)
+                with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
+                    cut.read()
             with client.stream("POST", "/ping", json={"target": "192.0.2.1", "count": 100}):
                 assert world.agent.tools.table()["tools"]({}, None)  # type: ignore[arg-type]
             until("the run has ended", lambda: not world.agent.tools.table()["tools"]({}, None))  # type: ignore[arg-type]
+
+
+def probe(name: str) -> int:
+    """The process of a run, which this one started."""
+    own = str(os.getpid()).encode()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if {b"weir.probes", name.encode(), own} <= set(words):
+                return int(path.parent.name)
+    raise AssertionError(f"no {name} runs")
 
 
 def lengths(file: bytes) -> list[int]:

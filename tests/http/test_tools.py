@@ -127,6 +127,13 @@ def test_a_capture_is_a_file_that_says_what_it_cannot_see(api: Client) -> None:
     assert b"NOT here" in data
 
 
+def test_a_capture_that_cannot_begin_is_refused_with_the_reason(api: Client) -> None:
+    answer = api("POST", "/tools/capture", {"interface": "gone0"})
+    assert (answer.status_code, answer.json["code"]) == (503, "tool-failed")
+    assert answer.json["detail"] == "there is no interface gone0"
+    until("it is not listed", lambda: running(api, "capture") is None)
+
+
 def test_readers_may_not_run_tools_and_writers_may_not_capture(world: World, api: Client) -> None:
     reader, writer = (world.client(scope=scope) for scope in ("read", "write"))
     assert reader("POST", "/tools/ping", {"target": LOOPBACK}).status_code == 403

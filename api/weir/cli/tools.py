@@ -44,8 +44,11 @@ def save(tool: Tool, file: str, **given: Any) -> None:
     with session.client.stream("POST", f"/tools/{tool.name}", given_body(given)) as response:
         click.echo(output.clean(response.headers.get("X-Tool-Note", "")), err=True)
         with click.open_file(file, "wb") as target:
-            for data in response.iter_bytes():
-                target.write(data)
+            try:
+                for data in response.iter_bytes():
+                    target.write(data)
+            except httpx.RemoteProtocolError:
+                fail(f"The {tool.name} was cut short; what is written is what came until then.", REFUSED)
 
 
 def events_of(response: httpx.Response) -> Iterator[tuple[str, Json]]:

@@ -62,7 +62,7 @@ class RunStream:
         os.close(self._output)
 
     def poll(self) -> bytes | None:
-        """What has come, `b""` when nothing has, None when it is over."""
+        """What has come, `b""` when nothing has, None when it is over. Raises `EOFError`."""
         with self._lock:
             frame = None if self._is_closed else self._events.frame()
         self._taken.set()

@@ -50,10 +50,8 @@ def main(argv: list[str]) -> int:
         message = _words(error, arguments)
     except Problem as problem:
         message = problem.message
-    if tool.answers == LINES:
-        output.tell("end", reason="failed", message=message)
-    else:
-        print(message, file=sys.stderr)
+    # Also in place of a file: no file begins like that, and behind a part of one it is no end.
+    output.tell("end", reason="failed", message=message)
     return 1
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import struct
 
+from weir.tools.capture import STATISTICS
+
 ETHERNET, IP = 1, 101
 """Link types (LINKTYPE_ETHERNET, LINKTYPE_RAW)."""
 INBOUND, OUTBOUND = 1, 2
-_SECTION, _INTERFACE, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 5, 6
+_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _BYTE_ORDER = 0x1A2B3C4D
 _COMMENT, _NAME, _RESOLUTION, _FLAGS, _RECEIVED, _DROPPED = 1, 2, 9, 2, 4, 5
 _NANOSECONDS = b"\x09"
@@ -32,7 +34,7 @@ def end(at_ns: int, received: int, dropped: int) -> bytes:
     """How many passed the filter, and how many of them the kernel had to drop."""
     head = struct.pack("=III", 0, at_ns >> 32, at_ns & 0xFFFFFFFF)
     counted = ((_RECEIVED, struct.pack("=Q", received)), (_DROPPED, struct.pack("=Q", dropped)))
-    return _block(_STATISTICS, head + _options(*counted))
+    return _block(STATISTICS, head + _options(*counted))
 
 
 def _block(kind: int, body: bytes) -> bytes:

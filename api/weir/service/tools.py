@@ -9,7 +9,7 @@ import select
 from dataclasses import dataclass
 from typing import Any
 
-from weir.model.problem import Problem
+from weir.model.problem import Problem, Unavailable
 from weir.service.audit import AuditService
 from weir.service.permissions import Action, authorize, requires
 from weir.service.types import Principal
@@ -19,6 +19,8 @@ from weir.wire.client import AgentClient
 
 ACTIONS: dict[str, Action] = {"read": "config.read", "write": "config.write", "admin": "system.manage"}
 READ_BYTES = 65_536
+FIRST_S = 5.0
+"""Within this time a file has begun: nothing in the network is waited for."""
 LOST = "It ended without saying why; the agent may have been restarted."
 
 
@@ -30,6 +32,8 @@ class Run:
     tool: Tool
     note: str
     output: int
+    begun: bytes = b""
+    """What of a file was read already."""
 
 
 class ToolService:
@@ -57,7 +61,8 @@ class ToolService:
             self._audit.record(by, "tool.run", subject, problem.code, detail)
             raise
         self._audit.record(by, "tool.run", subject, detail=detail)
-        return Run(answer["id"], tool, answer["note"], output)
+        begun = b"" if tool.answers == LINES else _begun(output)
+        return Run(answer["id"], tool, answer["note"], output, begun)
 
     @requires("config.write")
     def stop(self, by: Principal, run_id: str) -> dict[str, Any]:
@@ -71,29 +76,52 @@ class ToolService:
         return found
 
 
+def _begun(output: int) -> bytes:
+    """How a file begins. Raises `Unavailable` when there will be none, with the reason."""
+    data = os.read(output, READ_BYTES) if select.select([output], [], [], FIRST_S)[0] else b""
+    if data[:1] not in (b"", b"{"):
+        return data
+    os.close(output)
+    raise Unavailable(json.loads(data)["message"] if data else LOST, code="tool-failed")
+
+
 class Events:
     """What a run writes, as frames of a stream. For one reader."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._rest = b""
+        self._unsent, self._tail = run.begun, b""
         self._is_over = False
         self._ended = False
         """Whether the tool has said how it ended."""
 
     def frame(self) -> bytes | None:
-        """What there is now; `b""`: nothing yet, None: it is over."""
+        """What there is now; `b""`: nothing yet, None: it is over. Raises `EOFError`: cut short."""
+        if self._run.tool.answers != LINES:
+            return self._part()
         if self._is_over or not select.select([self._run.output], [], [], 0)[0]:
             return None if self._is_over else b""
         data = os.read(self._run.output, READ_BYTES)
         self._is_over = not data
-        if self._run.tool.answers != LINES:
-            return data or None
         *lines, self._rest = (self._rest + data).split(b"\n")
         found = b"".join(map(self._event, lines))
         if self._is_over and not self._ended:
             found += self._event(json.dumps({"event": "end", "reason": "lost", "message": LOST}).encode())
         return found or (None if self._is_over else b"")
+
+    def _part(self) -> bytes | None:
+        """Of a file, the same."""
+        data, self._unsent = self._unsent, b""
+        if not data:
+            if not select.select([self._run.output], [], [], 0)[0]:
+                return b""
+            data = os.read(self._run.output, READ_BYTES)
+        tool = self._run.tool
+        self._tail = (self._tail + data)[-tool.tail_bytes :]
+        if not data and not tool.is_whole(self._tail):
+            raise EOFError(f"{tool.name} was cut short")
+        return data or None
 
     def _event(self, line: bytes) -> bytes:
         values = json.loads(line)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,6 +11,9 @@ from weir.fields import INTERFACE_NAMES, Choice, Port, Prefix, Ref, Whole
 from weir.model.problem import Finding
 from weir.tools.tool import PCAPNG, Tool
 
+STATISTICS = 5
+"""The type of the block that ends a capture (IETF draft-ietf-opsawg-pcapng, 4.6)."""
+_LAST_BYTES = 52
 PROTOCOLS = ("any", "tcp", "udp", "icmp", "arp")
 
 
@@ -39,6 +43,13 @@ def _has_ports(asked: Capture) -> Finding | None:
     return None
 
 
+def _has_statistics(tail: bytes) -> bool:
+    if len(tail) != _LAST_BYTES:
+        return False
+    kind, length = struct.unpack_from("=II", tail)
+    return (kind, length, tail[-4:]) == (STATISTICS, _LAST_BYTES, tail[4:8])
+
+
 CAPTURE = Tool(
     "capture",
     "Capture",
@@ -53,4 +64,6 @@ CAPTURE = Tool(
     answers=PCAPNG,
     sees_packets_of="interface",
     check=_has_ports,
+    tail_bytes=_LAST_BYTES,
+    is_whole=_has_statistics,
 )

@@ -40,6 +40,10 @@ class Tool:
     sees_packets_of: str = ""
     """The argument that names an interface whose packets it looks at, where it does."""
     check: Callable[[Any], Finding | None] = lambda _arguments: None
+    tail_bytes: int = 0
+    """How much of the end of a file `is_whole` looks at."""
+    is_whole: Callable[[bytes], bool] = lambda _tail: True
+    """Whether a file ends as one does that nothing cut short."""
 
     @cached_property
     def group(self) -> Group:

@@ -3572,7 +3572,7 @@ export interface paths {
         put?: never;
         /**
          * Capture
-         * @description Packets that the kernel's network stack sees on an interface, as a pcapng file. The fast path's packets do not pass through the stack, so they are not in it; the file's comment says whether the interface has one. The header `X-Tool-Note` says what cannot be in it. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         * @description Packets that the kernel's network stack sees on an interface, as a pcapng file. The fast path's packets do not pass through the stack, so they are not in it; the file's comment says whether the interface has one. The header `X-Tool-Note` says what cannot be in it. One that cannot begin is refused with the reason (503 `tool-failed`); one that is cut short ends the connection without a last chunk. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
          */
         post: operations["run_capture"];
         delete?: never;

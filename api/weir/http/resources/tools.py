@@ -80,7 +80,10 @@ def _documentation(tool: Tool) -> str:
         end = "The last one is `end`: reason (done, stopped, failed, lost), message."
         output = f"Server-sent events. {events}. {end}"
     else:
-        output = "The header `X-Tool-Note` says what cannot be in it."
+        output = (
+            "The header `X-Tool-Note` says what cannot be in it. One that cannot begin is refused with the "
+            "reason (503 `tool-failed`); one that is cut short ends the connection without a last chunk."
+        )
     busy = "It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`)."
     return f"{tool.about} {output} {busy}"
 

@@ -47,7 +47,8 @@ class Frames(Protocol):
         """Call `wake`, from any thread, whenever there is something to `poll`."""
 
     def poll(self) -> bytes | None:
-        """The newest frame, `b""` when there is none yet, None when the stream is over."""
+        """The newest frame, `b""` when there is none yet, None when the stream is over. Raises
+        `EOFError` when it ended before its end: a reader is not told that it is whole."""
 
 
 class Source(Unreader):  # type: ignore[misc]  # gunicorn has no types

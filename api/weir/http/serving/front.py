@@ -281,7 +281,12 @@ class Front:
 
     def _next_frame(self, conn: Connection) -> None:
         assert conn.frames is not None
-        frame = conn.frames.poll()
+        try:
+            frame = conn.frames.poll()
+        except EOFError as error:
+            log.warning("%s", error)
+            self._close(conn)
+            return
         if frame is None:
             conn.end_stream()
             if conn.chunked:

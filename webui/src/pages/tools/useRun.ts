@@ -36,7 +36,7 @@ export function useRun(name: string, tool: Tool) {
       const answer = await startTool(name, body, control.signal);
       setRun((now) => ({ ...now, note: answer.headers.get("X-Tool-Note") ?? "" }));
       if (isFile(tool)) {
-        const content = await answer.blob();
+        const content = await wholeFile(answer);
         setRun((now) => ({ ...now, bytes: content.size }));
         saveAs(content, `${name}.pcapng`);
       } else for await (const event of eventsOf(answer, control.signal)) add(event);
@@ -46,6 +46,17 @@ export function useRun(name: string, tool: Tool) {
     setRun((now) => ended(tool, now, control.signal.aborted));
   };
   return { run, start, stop: () => abort.current?.abort() };
+}
+
+const CUT = "The file was cut short before its end, so it was not saved. The run may have been killed.";
+
+async function wholeFile(answer: Response): Promise<Blob> {
+  try {
+    return await answer.blob();
+  } catch (error) {
+    if (error instanceof TypeError) throw new Error(CUT);
+    throw error;
+  }
 }
 
 const LOST = "The output ended without saying why. The router's API may have been restarted.";
