@@ -154,7 +154,7 @@ def test_nothing_passes_an_interface_without_a_zone_and_nothing_is_reached_by_it
 def test_policies_open_and_close_pairs_of_zones(network: Network) -> None:
     seen = reached(
         network,
-        document(GUESTS, ZonePolicy("in", "lan", "guests"), ZonePolicy("no", "lan", "wan", "drop")),
+        document(GUESTS, ZonePolicy("in", "lan", "guests"), ZonePolicy("no", "lan", "wan", "drop", log=True)),
     )
     ways = {(came, to) for came, to, port in seen if port == APP}
     assert ways == {("lan0", "guest0")}

@@ -53,6 +53,18 @@ def test_a_zone_keeps_its_interfaces_apart_and_lets_pass_what_stays_on_one() -> 
     assert verdict(within, "lan0", "lan1") == "drop"
 
 
+@pytest.mark.parametrize("action", ["accept", "drop"])
+def test_a_policy_that_logs_decides_as_before(action: str) -> None:
+    policy = ZonePolicy("web", "lan", "dmz", action)
+    objects = [LAN, DMZ, Zone("dmz")]
+    plain, logging = (Document([*objects, replace(policy, log=log)]) for log in (False, True))
+    assert verdict(plain, "lan0", "dmz0") == verdict(logging, "lan0", "dmz0") == action
+    rules = FIREWALL.wanted(logging)
+    (line,) = [rule for rule in rules if rule not in FIREWALL.wanted(plain)]
+    assert (line.verdict, line.target, line.ct_states, line.rate_per_s) == ("log", "web: ", ("new",), 10)
+    assert rules[rules.index(line) + 1].counter == "p_web", "the line is written before the verdict"
+
+
 BRIDGE = {
     "type": "bridge",
     "role": "guest",

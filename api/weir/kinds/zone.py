@@ -56,6 +56,10 @@ def _zone(help_text: str) -> Ref:
     return Ref("zone", also=BUILT_IN, help=help_text, example="lan")
 
 
+LOG_PER_S = 10
+"""Lines of one policy; a scan must not fill the log."""
+
+
 @dataclass(frozen=True, slots=True)
 class ZonePolicy(ConfigObject):
     """What becomes of connections from one zone to another."""
@@ -67,6 +71,7 @@ class ZonePolicy(ConfigObject):
     action: Annotated[
         str, Choice("accept", "drop", help="What becomes of new connections. Answers always pass.")
     ] = "accept"
+    log: Annotated[bool, Flag(help=f"Log new connections, at most {LOG_PER_S} lines a second.")] = False
     comment: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
     disabled: Annotated[bool, Flag(help="As if there were no such policy.")] = False
 

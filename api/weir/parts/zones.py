@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weir.kinds.zone import MANAGEMENT_PORTS, Zone, ZonePolicy
+from weir.kinds.zone import LOG_PER_S, MANAGEMENT_PORTS, Zone, ZonePolicy
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.zones import BUILT_IN, NO_ZONE
@@ -121,15 +121,23 @@ def between(document: Document, zones: Zones) -> Iterator[PacketRule]:
         yield replace(start, comment=text, ct_states=(), in_interfaces=(name,), out_interfaces=(name,))
     for item in policies:
         if zones[item.from_zone] and zones[item.to_zone]:
-            yield PacketRule(
-                "forward",
-                item.action,
-                f"policy {item.id}",
-                in_interfaces=zones[item.from_zone],
-                out_interfaces=zones[item.to_zone],
-                counter=f"{POLICY_COUNTERS}{item.id}",
-                made_by=f"zone-policy/{item.id}",
-            )
+            yield from _of_policy(item, zones)
+
+
+def _of_policy(policy: ZonePolicy, zones: Zones) -> Iterator[PacketRule]:
+    rule = PacketRule(
+        "forward",
+        policy.action,
+        f"policy {policy.id}",
+        in_interfaces=zones[policy.from_zone],
+        out_interfaces=zones[policy.to_zone],
+        counter=f"{POLICY_COUNTERS}{policy.id}",
+        made_by=f"zone-policy/{policy.id}",
+    )
+    if policy.log:
+        first = replace(rule, verdict="log", counter="", ct_states=("new",), target=f"{policy.id}: ")
+        yield replace(first, rate_per_s=LOG_PER_S, burst=LOG_PER_S)
+    yield rule
 
 
 def apart(zones: Zones) -> Iterator[PacketRule]:

@@ -7960,6 +7960,7 @@ export interface components {
             from_zone: string;
             to_zone: string;
             action: string;
+            log: boolean;
             comment: string;
             disabled: boolean;
             etag: string;
@@ -7983,6 +7984,11 @@ export interface components {
              */
             action: "accept" | "drop";
             /**
+             * @description Log new connections, at most 10 lines a second.
+             * @default false
+             */
+            log: boolean;
+            /**
              * @description For people.
              * @default
              */
@@ -8005,6 +8011,11 @@ export interface components {
              * @enum {string}
              */
             action: "accept" | "drop";
+            /**
+             * @description Log new connections, at most 10 lines a second.
+             * @default false
+             */
+            log: boolean;
             /**
              * @description For people.
              * @default
@@ -8035,6 +8046,11 @@ export interface components {
              */
             action: "accept" | "drop";
             /**
+             * @description Log new connections, at most 10 lines a second.
+             * @default false
+             */
+            log: boolean;
+            /**
              * @description For people.
              * @default
              */
@@ -8055,6 +8071,8 @@ export interface components {
              * @enum {string|null}
              */
             action?: "accept" | "drop" | null;
+            /** @description Log new connections, at most 10 lines a second. */
+            log?: boolean | null;
             /** @description For people. */
             comment?: string | null;
             /** @description As if there were no such policy. */
@@ -11838,6 +11856,7 @@ export interface components {
             from_zone: string;
             to_zone: string;
             action: string;
+            log: boolean;
             comment: string;
             disabled: boolean;
         };
