@@ -336,5 +336,8 @@ def test_every_tool_is_a_command(weir: Weir, tmp_path: Path) -> None:
     file = tmp_path / "lo.pcapng"
     weir("capture", "lo", "--seconds", "1", "--file", str(file))
     assert file.read_bytes()[:4] == b"\n\r\r\n"
+    refused = weir("capture", "nowhere", "--file", str(file), code=1)
+    assert "there is no interface nowhere" in refused.output
+    assert file.read_bytes()[:4] == b"\n\r\r\n", "the file of before is still there"
     refused = weir("ping", "127.0.0.1", "--count", "10000", code=2)
     assert "not in the range 1<=x<=100" in refused.output

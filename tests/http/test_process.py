@@ -10,13 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.http.world import World
+from tests.http.world import World, probes
 from tests.polling import until
 from weir.http import main
 from weir.http.settings import Settings
@@ -87,7 +86,7 @@ def test_it_streams_a_run_to_its_end_and_ends_one_whose_reader_has_gone(
             blocks = lengths(file)
             assert sum(blocks) == len(file), "nothing but blocks: no heartbeat in a file"
             with client.stream("POST", "/capture", json={"interface": "lo", "seconds": 30}) as cut:
-                os.kill(probe("capture"), signal.SIGKILL)
+                os.kill(*probes(), signal.SIGKILL)
                 with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
                     cut.read()
             with client.stream("POST", "/ping", json={"target": "192.0.2.1", "count": 100}):
@@ -95,15 +94,24 @@ def test_it_streams_a_run_to_its_end_and_ends_one_whose_reader_has_gone(
             until("the run has ended", lambda: not world.agent.tools.table()["tools"]({}, None))  # type: ignore[arg-type]
 
 
-def probe(name: str) -> int:
-    """The process of a run, which this one started."""
-    own = str(os.getpid()).encode()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = path.read_bytes().split(b"\0")
-            if {b"weir.probes", name.encode(), own} <= set(words):
-                return int(path.parent.name)
-    raise AssertionError(f"no {name} runs")
+def test_a_capture_that_is_cut_short_is_not_saved_as_if_it_were_whole(
+    tmp_path: Path, process: tuple[subprocess.Popen[bytes], str]
+) -> None:
+    """By the command and the front: what came stays, and the exit status says that it is not all."""
+    _, url = process
+    file = tmp_path / "lo.pcapng"
+    with World(tmp_path) as world:
+        wait_until_it_answers(url)
+        env = {**os.environ, "WEIR_URL": url, "WEIR_TOKEN": world.token()}
+        weir = str(Path(sys.executable).with_name("weir"))
+        asked = [weir, "capture", "lo", "--seconds", "30", "--file", str(file)]
+        command = subprocess.Popen(asked, env=env, stderr=subprocess.PIPE, text=True)
+        assert command.stderr is not None
+        assert "What the network stack sees" in command.stderr.readline(), "it has begun"
+        os.kill(*probes(), signal.SIGKILL)
+        _, said = command.communicate(timeout=30)
+    assert (command.returncode, file.read_bytes()[:4]) == (1, b"\n\r\r\n"), said
+    assert "The capture was cut short; what is written is what came until then." in said
 
 
 def lengths(file: bytes) -> list[int]:

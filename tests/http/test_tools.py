@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 import struct
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.http.world import Client, World
+from tests.http.world import Client, World, probes
 from tests.polling import until
 from weir.tools import TOOLS
 
@@ -29,19 +27,6 @@ def events(answer: Any) -> list[tuple[str, dict[str, Any]]]:
 def running(api: Client, name: str) -> dict[str, Any] | None:
     items = api("GET", "/tools").json["items"]
     found: dict[str, Any] | None = next(item["running"] for item in items if item["name"] == name)
-    return found
-
-
-def probes() -> set[int]:
-    """Processes of runs that this process started."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (path / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"weir.probes" in words and str(os.getpid()).encode() in words:
-            found.add(int(path.name))
     return found
 
 

@@ -51,6 +51,25 @@ describe("the tools", () => {
     expect(screen.queryByText("Running")).toBeNull();
   });
 
+  it("do not save a file that was cut short, and say so", async () => {
+    const body = new ReadableStream({
+      start: (to) => to.enqueue(new Uint8Array([10, 13, 13, 10])),
+      pull: (to) => to.error(new TypeError("network error")),
+    });
+    router.server.use(
+      http.post("*/api/v1/tools/capture", () => {
+        return new HttpResponse(body, { headers: { "Content-Type": "application/x-pcapng" } });
+      }),
+    );
+    renderAt("/tools?tool=capture");
+    const user = userEvent.setup();
+    await user.click(await screen.findByRole("combobox", { name: /^Interface/ }));
+    await user.click(await screen.findByRole("option", { name: /^lan0/ }));
+    await user.click(screen.getByRole("button", { name: "Run" }));
+    expect(await screen.findByText(/cut short before its end, so it was not saved/)).toBeTruthy();
+    expect(screen.queryByText(/Saved/)).toBeNull();
+  });
+
   it("are stopped by giving up the answer", async () => {
     let gone = false;
     router.server.use(

@@ -25,6 +25,7 @@ SHARE = 0.02
 SAVED_S = 1.0
 """So much of that share is kept for later: routes of a commit come one by one, and each is seen at once."""
 REST_S = 0.05
+"""The shortest wait for that share, so that nobody asks in a circle."""
 
 
 class Told(Protocol):

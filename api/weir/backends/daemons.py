@@ -140,13 +140,13 @@ class DaemonBackend(ABC, Generic[W]):
         return DaemonDifference(self.name, held, self.files(wanted), self.expected(wanted))
 
     def apply(self, difference: DaemonDifference) -> None:
-        daemon, held = self.daemon, difference.held
-        reloads = held.process is not None and held.loaded is not None and self.can_reload(difference)
-        deadline_s = time.monotonic() + (SETTLED_S if reloads else STARTED_S)
+        begun_s, daemon, held = time.monotonic(), self.daemon, difference.held
         if not difference.wanted:
             daemon.stop()
             daemon.remove()
             return
+        reloads = held.process is not None and held.loaded is not None and self.can_reload(difference)
+        deadline_s = begun_s + (SETTLED_S if reloads else STARTED_S)
         if held.files != difference.wanted:
             self.check(difference, deadline_s)
             daemon.write(difference.wanted)

@@ -50,8 +50,10 @@ def main(argv: list[str]) -> int:
         message = _words(error, arguments)
     except Problem as problem:
         message = problem.message
-    # Also in place of a file: no file begins like that, and behind a part of one it is no end.
-    output.tell("end", reason="failed", message=message)
+    if tool.answers == LINES or not output.has_begun:  # no file begins like that
+        output.tell("end", reason="failed", message=message)
+    else:
+        print(message, file=sys.stderr)
     return 1
 
 

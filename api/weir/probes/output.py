@@ -21,6 +21,7 @@ class Output:
     """Events to standard output. Waiting for a socket is done here, as the reader's end is watched too."""
 
     def __init__(self) -> None:
+        self.has_begun = False
         signal.signal(signal.SIGTERM, self._stop)
 
     @staticmethod
@@ -32,7 +33,7 @@ class Output:
 
     def write(self, data: bytes) -> None:
         """Waits while the reader is slow. Raises `Gone`."""
-        view = memoryview(data)
+        self.has_begun, view = True, memoryview(data)
         try:
             while view:
                 view = view[os.write(STDOUT, view) :]

@@ -21,6 +21,7 @@ ACTIONS: dict[str, Action] = {"read": "config.read", "write": "config.write", "a
 READ_BYTES = 65_536
 FIRST_S = 5.0
 """Within this time a file has begun: nothing in the network is waited for."""
+LATE = f"It did not begin within {FIRST_S:.0f} s. If the router is busy, try again later."
 LOST = "It ended without saying why; the agent may have been restarted."
 
 
@@ -57,11 +58,11 @@ class ToolService:
         detail = json.dumps(asked, separators=(",", ":"), ensure_ascii=False)
         try:
             answer, (output,) = self._agent.call_for_fds("tool_start", params)
+            begun = b"" if tool.answers == LINES else _begun(output)
         except Problem as problem:
             self._audit.record(by, "tool.run", subject, problem.code, detail)
             raise
         self._audit.record(by, "tool.run", subject, detail=detail)
-        begun = b"" if tool.answers == LINES else _begun(output)
         return Run(answer["id"], tool, answer["note"], output, begun)
 
     @requires("config.write")
@@ -78,11 +79,13 @@ class ToolService:
 
 def _begun(output: int) -> bytes:
     """How a file begins. Raises `Unavailable` when there will be none, with the reason."""
-    data = os.read(output, READ_BYTES) if select.select([output], [], [], FIRST_S)[0] else b""
+    is_late = not select.select([output], [], [], FIRST_S)[0]
+    data = b"" if is_late else os.read(output, READ_BYTES)
     if data[:1] not in (b"", b"{"):
         return data
     os.close(output)
-    raise Unavailable(json.loads(data)["message"] if data else LOST, code="tool-failed")
+    reason = json.loads(data)["message"] if data else LATE if is_late else LOST
+    raise Unavailable(reason, code="tool-failed")
 
 
 class Events:

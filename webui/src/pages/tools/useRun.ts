@@ -48,7 +48,8 @@ export function useRun(name: string, tool: Tool) {
   return { run, start, stop: () => abort.current?.abort() };
 }
 
-const CUT = "The file was cut short before its end, so it was not saved. The run may have been killed.";
+const CUT =
+  "The file was cut short before its end, so it was not saved. The run was killed or the connection was lost.";
 
 async function wholeFile(answer: Response): Promise<Blob> {
   try {
