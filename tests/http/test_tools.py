@@ -116,6 +116,8 @@ def test_a_capture_that_cannot_begin_is_refused_with_the_reason(api: Client) -> 
     answer = api("POST", "/tools/capture", {"interface": "gone0"})
     assert (answer.status_code, answer.json["code"]) == (503, "tool-failed")
     assert answer.json["detail"] == "there is no interface gone0"
+    entry = api("GET", "/system/audit?limit=1").json["items"][0]
+    assert (entry["action"], entry["outcome"]) == ("tool.run", "tool-failed")
     until("it is not listed", lambda: running(api, "capture") is None)
 
 

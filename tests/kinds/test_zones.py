@@ -17,6 +17,7 @@ from weir.model.interface import Interface
 from weir.model.rules import validate_all
 from weir.parts import FIREWALL
 from weir.parts.decision import Members, Packet, Rules, Walk
+from weir.parts.firewall import rule_text
 
 WAN = Interface("wan0", "wan", ("203.0.113.2/24",))
 LAN = Interface("lan0", "lan", ("10.1.0.1/24",))
@@ -62,6 +63,7 @@ def test_a_policy_that_logs_decides_as_before(action: str) -> None:
     rules = FIREWALL.wanted(logging)
     (line,) = [rule for rule in rules if rule not in FIREWALL.wanted(plain)]
     assert (line.verdict, line.target, line.ct_states, line.rate_per_s) == ("log", "web: ", ("new",), 10)
+    assert rule_text(line).endswith("policy web, new connections only, at most 10 a second")
     assert rules[rules.index(line) + 1].counter == "p_web", "the line is written before the verdict"
 
 

@@ -225,15 +225,17 @@ def rule_text(rule: PacketRule) -> str:
         return (
             f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {rule.comment}{new}"
         )
+    only = ", new connections only" if rule.ct_states == ("new",) else ""
+    only += f", at most {rule.rate_per_s} a second" if rule.rate_per_s else ""
     numbers = ", ".join([*map(str, rule.tcp_ports), *rule.ports])
     ports = f" ({rule.protocol.upper()} {numbers})" if numbers else ""
     if rule.is_configured:
         what = f"rule {rule.comment}"
-        return f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {what}"
+        return f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {what}{only}"
     family = f" IPv{rule.family}" if rule.family else ""
     number = rule.zone or rule.connections
     verdict = f"{rule.verdict} {number}" if number else rule.verdict
-    return f"{rule.chain} {verdict}{family} {' '.join(interfaces)}: {rule.comment}{ports}"
+    return f"{rule.chain} {verdict}{family} {' '.join(interfaces)}: {rule.comment}{ports}{only}"
 
 
 FIREWALL = FirewallPart()
