@@ -19,6 +19,11 @@ def report_to_json(report: ImportReport) -> dict[str, object]:
         "lines": [_without_defaults(asdict(line)) for line in report.lines],
         "queue_types": [to_stored_json(item) for item in report.queue_types],
         "queues": [to_stored_json(item) for item in report.queues],
+        **(
+            {"others": [{"kind": item.kind, **to_stored_json(item)} for item in report.others]}
+            if report.others
+            else {}
+        ),
     }
 
 
@@ -35,6 +40,9 @@ def assert_objects_are_valid(report: ImportReport) -> None:
     items: list[ConfigObject] = [*report.queues, *report.queue_types]
     for item in items:
         assert from_json(item.kind, to_json(item)) == item
+    for item in report.others:
+        assert from_json(item.kind, to_stored_json(item), is_stored=True) == item
+    assert len({(item.kind, item.id) for item in report.others}) == len(report.others)
     assert len({queue.id for queue in report.queues}) == len(report.queues)
     assert len({queue.name for queue in report.queues}) == len(report.queues)
 

@@ -48,7 +48,7 @@ def report_of(format: str, data: bytes, name: str = "input") -> ImportReport | N
         return None
     assert_objects_are_valid(report)
     if len(report.queues) <= 100:
-        document = Document((*report.queue_types, *report.queues))
+        document = Document((*report.queue_types, *report.others, *report.queues))
         assert validate_all(document, errors_only=True) == []
     if format != "libreqos":
         assert_every_line_is_accounted_for(report, {name: data})

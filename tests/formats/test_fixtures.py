@@ -38,7 +38,7 @@ def existing_document(case: Path) -> Document:
 
 def assert_no_rule_is_broken(document: Document, report: ImportReport) -> None:
     """What an import proposes can be committed as it is."""
-    for item in (*report.queue_types, *report.queues):
+    for item in (*report.queue_types, *report.others, *report.queues):
         document.put(item)
     assert validate_all(document, errors_only=True) == []
 

@@ -17,7 +17,7 @@ from weir.formats.report import ImportReport, LineDraft, packed_lines, quoted
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.document import POSITION_STEP, Document
 from weir.model.limits import MAX_POSITION, MAX_QUEUE_LEVELS
-from weir.model.objects import Pair, Queue, QueueType, Total
+from weir.model.objects import ConfigObject, Pair, Queue, QueueType, Total
 from weir.model.packed import PackedQueues
 from weir.model.prefix import looks_like_prefix
 from weir.model.problem import Finding
@@ -33,8 +33,10 @@ def assemble(
     existing: Document,
     silent_lines: int,
     findings: Sequence[Finding] = (),
+    others: Sequence[ConfigObject] = (),
 ) -> ImportReport:
-    """Finish an import. `queue_types` is keyed by the name that the drafts use for the type.
+    """Finish an import. `queue_types` is keyed by the name that the drafts use for the type; `others` are
+    objects of all other kinds.
 
     `drafts` and `lines` are empty afterwards: there is no room for them beside the report.
     """
@@ -60,6 +62,7 @@ def assemble(
         packed_lines(lines),
         silent_lines,
         tuple(findings),
+        tuple(others),
     )
 
 

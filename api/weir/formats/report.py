@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
 
-from weir.model.objects import Queue, QueueType
+from weir.model.objects import ConfigObject, Queue, QueueType
 from weir.model.packed import PackedList, row_of
 from weir.model.problem import Finding, Invalid
 
@@ -48,7 +48,7 @@ class ImportReport:
 
     `silent_lines` counts the physical lines that carry no command: blank ones, comments, section
     headings. Every other physical line is inside the span of at least one `Line`. `findings` are
-    about a file as a whole.
+    about a file as a whole. `others` are objects of all other kinds.
     """
 
     format: str
@@ -57,6 +57,7 @@ class ImportReport:
     lines: Sequence[Line]
     silent_lines: int = 0
     findings: tuple[Finding, ...] = ()
+    others: tuple[ConfigObject, ...] = ()
 
     @property
     def summary(self) -> dict[str, int]:

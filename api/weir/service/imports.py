@@ -256,7 +256,7 @@ def _read(
 
 def _edits(document: Document, found: ImportReport, replace_all: bool) -> Iterator[Edit]:
     """What turns the document's objects into those found; with `replace_all` other queues go."""
-    for item in chain[ConfigObject](found.queue_types, found.queues):
+    for item in chain[ConfigObject](found.queue_types, found.others, found.queues):
         present = document.get(item.kind, item.id)
         if present != item:
             yield Edit(item.kind, item.id, item, ABSENT if present is None else ANYTHING)

@@ -3,17 +3,18 @@
 
 `/queue simple` alone on a line opens a section; `/queue simple add name=a` and `/queue/simple/add` name the
 section themselves and leave the open one as it is. `/system reboot` looks like a heading and is a command: a
-path opens a section only where it can, see `_opens_section`. Only commands below `/queue` are taken apart.
-The others may hold passwords, so nothing but their section is kept.
+path opens a section only where it can, see `_opens_section`. Commands below `/queue` and of the menus that
+the reader takes are taken apart. The others may hold passwords, so nothing but their section is kept.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from weir.formats.routeros.lexer import Script, end_of_line, end_of_statement
+from weir.formats.routeros.secrets import may_be_secret
 
 VERBS = frozenset(
     {"add", "set", "remove", "print", "export", "import", "find", "get", "move", "edit", "enable", "disable"}
@@ -57,6 +58,9 @@ _PROPERTY = re.compile(
     r"[ \t]*(?:!([A-Za-z][A-Za-z0-9.-]*)|([A-Za-z][A-Za-z0-9.-]*)="
     r'(?:"([^"\\\n]*(?:\\.[^"\\\n]*)*)"|(?![\[({])([^ \t\n;"\\]*(?:\\.[^ \t\n;"\\]*)*)))(?=[ \t\n;]|\Z)'
 )
+_PLAIN = re.compile(r"[^ \t\"]*")
+_FIND = re.compile(r"[ \t]*\[[ \t]*find(?:[ \t]+([a-z-]+)=(\"?)([^\"\]\n]{0,100}?)\2)?[ \t]*\]")
+_FLAG = re.compile(r"[ \t]+([a-z][a-z-]{0,40})(?=[ \t\n;]|\Z)")
 _QUEUE_IN_SCRIPT = re.compile(r"queue(?:\\_|[ \t\n/])*(?:simple|tree)\b")
 _RATE_LIMIT = re.compile(r"\brate-limit=")
 _FIRST_WORD = re.compile(r":[a-z]{1,16}\b")
@@ -91,8 +95,9 @@ class Command:
         return "/" + " ".join(self.path[:4] if self.verb or self.path[0] == QUEUE else self.path[:1])
 
 
-def read_commands(script: Script) -> Iterator[Command]:
-    """Every command of the script in order; headings, comments and blank lines give nothing."""
+def read_commands(script: Script, taken: Collection[tuple[str, ...]] = ()) -> Iterator[Command]:
+    """Every command of the script in order; headings, comments and blank lines give nothing. Of the menus in
+    `taken` the properties are read as well."""
     text = script.text
     context: tuple[str, ...] = ()
     at = 0
@@ -119,6 +124,8 @@ def read_commands(script: Script) -> Iterator[Command]:
         if not words:
             path = context
         command = _command(script, path, verb, at, after)
+        if path in taken and verb in ("add", "set") and command.flaw is None:
+            _take_apart(script, command, after)
         at = command.end
         yield command
 
@@ -173,6 +180,32 @@ def _command(script: Script, path: tuple[str, ...], verb: str, start: int, after
     return command
 
 
+def _take_apart(script: Script, command: Command, at: int) -> None:
+    """Fill in the properties of a command of another menu. `[find default-name=ether1]` before them is the
+    property `find default-name`, and a word alone is a property without a value."""
+    text = script.text
+    found = _FIND.match(text, at)
+    if found is not None:
+        at = found.end()
+        command.properties[f"find {found[1] or ''}".strip()] = found[3] or ""
+    while at < command.end:
+        start = at
+        match = _PROPERTY.match(text, at)
+        if match is not None:
+            at = match.end()
+            unset, name, string, bare = match.groups()
+            if unset is None:
+                command.properties[name] = string if string is not None else bare
+        elif (word := _FLAG.match(text, at)) is not None:
+            at = word.end()
+            command.properties[word[1]] = ""
+        if at == start:
+            break
+    if text[at : command.end].strip(" \t"):
+        command.flaw = "expression" if re.search(r"[\[({$]", text[at : command.end]) else "words"
+        command.properties.clear()
+
+
 def _read_properties(script: Script, command: Command, at: int) -> None:
     """Fill in the properties up to the end of the statement, which may be `;`."""
     text = script.text
@@ -200,8 +233,19 @@ def _read_properties(script: Script, command: Command, at: int) -> None:
         command.flaw = "quotes" if rest.count('"') % 2 else "words"
 
 
-def shown_source(script: Script, command: Command, limit: int = 2000) -> str:
-    """The command as written where it is about queues, else only what cannot hold a secret."""
+def _shown_value(name: str, raw: str) -> str:
+    if may_be_secret(name):
+        return "(not shown)"
+    return raw if _PLAIN.fullmatch(raw) else f'"{raw}"'
+
+
+def shown_source(script: Script, command: Command, limit: int = 2000, *, whole: bool = False) -> str:
+    """The command as written where it is about queues, else only what cannot hold a secret. With `whole` it
+    is one whose properties are known, and those that may be secret are left out."""
+    if whole:
+        shown = (f"{name}={_shown_value(name, raw)}" for name, raw in command.properties.items())
+        text = " ".join((command.section, command.verb, *shown))[:limit]
+        return text.encode("latin-1").decode("utf-8", "replace")
     if command.path[:1] == (QUEUE,) and command.verb:
         raw = script.text[command.start : min(command.end, command.start + limit)]
         return raw.encode("latin-1").decode("utf-8", "replace")

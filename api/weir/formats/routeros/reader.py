@@ -7,7 +7,7 @@ listed in the report. The order of the queues is the order of the file, but for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from weir.formats.assemble import assemble
 from weir.formats.contradictions import settle_rates
@@ -15,11 +15,16 @@ from weir.formats.draft import Draft
 from weir.formats.report import ImportReport, LineDraft, add_line, file_finding, note_encoding, quoted
 from weir.formats.routeros.commands import QUEUE, Command, read_commands, shown_source
 from weir.formats.routeros.lexer import Script, join_lines, names_a_variable, unescape
+from weir.formats.routeros.menus import BY_PATH, read_rows
+from weir.formats.routeros.menus.fates import why_not_taken
+from weir.formats.routeros.menus.router import Router
+from weir.formats.routeros.menus.settle import settled
+from weir.formats.routeros.menus.table import Menu
 from weir.formats.routeros.queue_types import read_queue_type
 from weir.formats.routeros.simple import read_queue
 from weir.formats.text import MAX_LINE_BYTES, has_last_line_end, to_utf8
 from weir.model.document import Document
-from weir.model.objects import QueueType
+from weir.model.objects import ConfigObject, QueueType
 from weir.model.problem import Finding
 
 _SIMPLE, _TYPE, _TREE = (QUEUE, "simple"), (QUEUE, "type"), (QUEUE, "tree")
@@ -30,7 +35,7 @@ _FLAWS = {
     "words": "It holds something that is not a property=value.",
     "too-long": f"It has more than {MAX_LINE_BYTES} bytes, which no command has.",
 }
-_NOT_A_QUEUE = "Weir imports queues and queue types; this section is something else."
+_UNKNOWN_MENU = "Weir does not know this menu."
 _QUEUE_TREE = (
     "Queue trees select packets by mark in one direction; Weir has no counterpart. "
     "Describe the same limit as a queue with a target."
@@ -44,8 +49,19 @@ def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
     silent_lines = 0
     for name, data in files.items():
         silent_lines += work.read_file(name, data)
+    others: list[ConfigObject] = []
+    if work.router.rows:
+        read_rows(work.router)
+        others = settled(work.router)
     return assemble(
-        "routeros", work.ordered(), work.queue_types, work.lines, existing, silent_lines, work.findings
+        "routeros",
+        work.ordered(),
+        work.queue_types,
+        work.lines,
+        existing,
+        silent_lines,
+        (*work.findings, *work.router.findings),
+        others,
     )
 
 
@@ -54,6 +70,7 @@ class _Import:
 
     def __init__(self, existing: Document) -> None:
         self._existing = existing
+        self.router = Router(existing)
         self.lines: list[LineDraft] = []
         self.findings: list[Finding] = []
         self._run: tuple[str, str] | None = None
@@ -70,15 +87,21 @@ class _Import:
         carrying = covered_to = 0
         command: Command | None = None
         self._run = None
-        for command in read_commands(script):
+        for command in read_commands(script, BY_PATH):
             number, end = script.span(command.start, command.end)
             carrying += max(0, end - max(covered_to, number - 1))
             covered_to = max(covered_to, end)
-            line = LineDraft(number, end, shown_source(script, command), name)
+            menu = BY_PATH.get(command.path) if command.verb else None
+            is_whole = menu is not None and not menu.is_opaque and command.flaw is None
+            line = LineDraft(number, end, shown_source(script, command, whole=is_whole), name)
             if command.path[:1] == (QUEUE,) and command.verb:
                 self._run = None
                 add_line(self.lines, line)
                 self._queue_command(script, command, line)
+            elif menu is not None:
+                self._run = None
+                add_line(self.lines, line)
+                self._menu_command(menu, command, line)
             else:
                 self._other_command(command, line)
         if command is not None and covered_to == script.physical_lines:
@@ -135,16 +158,16 @@ class _Import:
             line.note("left-out", "queue-tree", _QUEUE_TREE)
         elif command.path not in (_SIMPLE, _TYPE):
             line.note("left-out", "section", f"Weir has no counterpart to {command.section}.")
-        elif command.verb in _READ_ONLY:
-            line.note("left-out", "no-change", f"{command.verb} changes nothing.")
-        elif command.verb != "add":
-            line.note("left-out", "not-evaluated", _change_reason(command))
-        elif command.flaw is not None:
-            line.note("left-out", command.flaw, _FLAWS[command.flaw])
-        elif "copy-from" in command.properties:
-            line.note("left-out", "expression", "copy-from needs the router's present queues.")
-        else:
+        elif _can_be_read(command, ("add",), line):
             self._add(command, line)
+
+    def _menu_command(self, menu: Menu, command: Command, line: LineDraft) -> None:
+        if not _can_be_read(command, menu.verbs, line):
+            return
+        try:
+            self.router.add(menu, command.verb, _decoded(command, line), line)
+        except ValueError as error:
+            line.note("left-out", "bad-value", str(error))
 
     def _add(self, command: Command, line: LineDraft) -> None:
         try:
@@ -191,6 +214,21 @@ class _Import:
         draft.fold()
 
 
+def _can_be_read(command: Command, verbs: Collection[str], line: LineDraft) -> bool:
+    """Whether the file alone says what a command does; why not is said on its line."""
+    if command.verb in _READ_ONLY:
+        line.note("left-out", "no-change", f"{command.verb} changes nothing.")
+    elif command.verb not in verbs:
+        line.note("left-out", "not-evaluated", _change_reason(command))
+    elif command.flaw is not None:
+        line.note("left-out", command.flaw, _FLAWS[command.flaw])
+    elif "copy-from" in command.properties:
+        line.note("left-out", "expression", "copy-from needs what the router has at present.")
+    else:
+        return True
+    return False
+
+
 def _decoded(command: Command, line: LineDraft) -> dict[str, str]:
     """Property values as text. Raises `ValueError` where a value needs a running RouterOS."""
     properties: dict[str, str] = {}
@@ -224,10 +262,10 @@ def _other(command: Command) -> tuple[str, str]:
         return "too-long", _FLAWS["too-long"]
     if not command.path:
         return "no-section", "It is not in any section, so it is not known what it is."
-    return "other-section", _NOT_A_QUEUE
+    return "other-section", why_not_taken(command.path) or _UNKNOWN_MENU
 
 
 def _change_reason(command: Command) -> str:
     if command.verb in ("remove", "disable", "enable", "move"):
-        return f"{command.verb} works on queues that the router has now. An import adds and updates only."
+        return f"{command.verb} works on what the router has now. An import adds and updates only."
     return "It changes something that the router has already, which the file does not show."

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which menus of RouterOS are taken, in the order in which what they name is known."""
+
+from __future__ import annotations
+
+from weir.formats.routeros.menus import addresses, dhcp, filter, links, lists, nat, services, tunnels
+from weir.formats.routeros.menus.router import Router
+from weir.formats.routeros.menus.table import Menu
+
+MENUS: tuple[Menu, ...] = (
+    *links.UNMADE,
+    links.ETHERNET,
+    links.BRIDGE,
+    links.BOND,
+    tunnels.TUNNEL,
+    links.VLAN,
+    links.VRF,
+    lists.LIST,
+    links.PORT,
+    links.BRIDGE_VLAN,
+    lists.MEMBER,
+    addresses.ADDRESS,
+    addresses.ADDRESS_6,
+    addresses.CLIENT,
+    dhcp.POOL,
+    dhcp.SERVER,
+    dhcp.NETWORK,
+    dhcp.LEASE,
+    services.DNS,
+    services.STATIC,
+    services.NTP,
+    services.NTP_SERVERS,
+    lists.ADDRESS_LIST,
+    lists.ADDRESS_LIST_6,
+    filter.FILTER,
+    filter.FILTER_6,
+    nat.NAT,
+    addresses.ROUTE,
+    addresses.ROUTE_6,
+    tunnels.PEER,
+)
+BY_PATH = {menu.words: menu for menu in MENUS}
+
+
+def read_rows(router: Router) -> None:
+    """Look at every command that the files have of these menus."""
+    router.take(MENUS)
+    links.finish_links(router)
+    dhcp.finish_pools(router)
+    services.finish_ntp(router)
+    nat.finish_zones(router)
+    links.finish_members(router)

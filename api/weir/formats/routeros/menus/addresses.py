@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses, DHCP clients and static routes."""
+
+from __future__ import annotations
+
+from weir.formats.identity import slug
+from weir.formats.routeros.menus.convert import (
+    COMMON,
+    flag,
+    interface,
+    interface_address,
+    prefix,
+    text,
+    whole,
+)
+from weir.formats.routeros.menus.router import Json, Router
+from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
+from weir.model.address import parse_host
+from weir.model.problem import Invalid
+
+
+def _address(router: Router, row: Row) -> None:
+    if row.get("disabled"):
+        row.leave_out("disabled", "It is disabled, and Weir keeps no disabled addresses.")
+        return
+    address = row.need("address", "address")
+    wanted = router.interface(row.need("interface", "interface"), row.line)
+    if row.get("eui_64"):
+        raise ValueError("With eui-64 the address follows from the hardware, which the file does not name.")
+    if row.get("pool"):
+        raise ValueError("It comes from a delegated prefix, which Weir does not ask for.")
+    wanted.body["addresses"] = list(dict.fromkeys([*wanted.body.get("addresses", ()), address]))
+    words = row.get("comment")
+    if words and not wanted.body.get("description"):
+        wanted.body["description"] = words
+    elif words and words not in wanted.body["description"]:
+        row.changed("comment", "Its comment is not kept: addresses have none.")
+    is_public = ":" in address and not address.startswith("fe80") and row.get("advertise", True)
+    if is_public:
+        row.warn("not-advertised", "Weir sends no router advertisements, so hosts do not learn this network.")
+
+
+_ADDRESS = {
+    **COMMON,
+    "address": Property("address", interface_address),
+    "interface": Property("interface", text),
+}
+ADDRESS = Menu(
+    "/ip address", "an address of the interface", _address, _ADDRESS, {"network": ANY, "broadcast": ANY}
+)
+ADDRESS_6 = Menu(
+    "/ipv6 address",
+    "an address of the interface",
+    _address,
+    {
+        **_ADDRESS,
+        "eui-64": Property("eui_64", flag),
+        "advertise": Property("advertise", flag),
+        "from-pool": Property("pool", text),
+    },
+    {"no-dad": ("no",), "auto-link-local": ANY},
+)
+
+
+def _client(router: Router, row: Row) -> None:
+    if row.get("disabled"):
+        row.leave_out("disabled", "It is disabled, so the interface asks for no address.")
+        return
+    wanted = router.interface(row.need("interface", "interface"), row.line)
+    wanted.body["addressing"] = "dhcp"
+    if row.get("comment"):
+        wanted.body.setdefault("description", row.get("comment"))
+
+
+CLIENT = Menu(
+    "/ip dhcp-client",
+    "the addressing of the interface",
+    _client,
+    {**COMMON, "interface": Property("interface", text)},
+    {
+        "add-default-route": ("yes",),
+        "default-route-distance": ("1",),
+        "use-peer-dns": ANY,
+        "use-peer-ntp": ANY,
+        "dhcp-options": ("hostname,clientid", "clientid,hostname"),
+        "name": ANY,
+    },
+)
+
+
+# -- routes ------------------------------------------------------------------------------------------------
+
+
+def _ways(value: str, row: Row) -> list[Json]:
+    """`192.0.2.1`, `ether1`, `192.0.2.1%ether1`, and several of these with commas between them."""
+    return [_way(item.strip(), row) for item in value.split(",") if item.strip()]
+
+
+def _way(value: str, row: Row) -> Json:
+    value = value.removesuffix("@main")
+    if "@" in value:
+        raise ValueError("its gateway is looked up in another table")
+    gateway, _, device = value.partition("%")
+    try:
+        found: Json = {"gateway": parse_host(gateway)}
+    except Invalid:
+        return {"interface": interface(value, row)}
+    if device:
+        found["interface"] = interface(device, row)
+    return found
+
+
+_EVERYTHING = {"/ip route": "0.0.0.0/0", "/ipv6 route": "::/0"}
+
+
+def _route(router: Router, row: Row) -> None:
+    table, kind = row.get("table", "main"), row.get("type", "unicast")
+    body: Json = {"destination": row.get("destination") or _EVERYTHING[row.menu.path]}
+    if table != "main":
+        vrf = router.wanted.get(("interface", table))
+        if vrf is None or "vrf_table" not in vrf.body:
+            raise ValueError("It is in another routing table, which Weir has for VRFs only.")
+        body["vrf"] = vrf.id
+    ways = row.get("ways", ())
+    if row.get("blackhole") or kind != "unicast":
+        ways = [{"blackhole": True}]
+        if kind in ("unreachable", "prohibit"):
+            row.changed("blackhole", f"{kind}: senders are not told that their packets are dropped.")
+    if not ways:
+        raise ValueError("It has no gateway.")
+    body.update(row.some("distance", "comment", "disabled"))
+    if row.get("check") not in (None, "none"):
+        row.warn("not-checked", "Its gateway is not checked: the route stays while the link is up.")
+    for way in ways:
+        through = way.get("gateway") or way.get("interface") or "blackhole"
+        number = body.get("distance", 1)
+        words = f"{table if table != 'main' else ''} {body['destination']} {through} {number}"
+        router.want("static-route", _id_of(words), row.line, {**body, **way})
+
+
+def _id_of(words: str) -> str:
+    return slug(words.replace(":", ".").replace("/", "_"), "route")
+
+
+def _route_menu(path: str) -> Menu:
+    fields = {
+        **COMMON,
+        "dst-address": Property("destination", prefix),
+        "gateway": Property("ways", _ways),
+        "distance": Property("distance", whole),
+        "routing-table": Property("table", text),
+        "routing-mark": Property("table", text),
+        "type": Property("type", text),
+        "blackhole": Property("blackhole", lambda _value, _row: True),
+        "check-gateway": Property("check", text),
+    }
+    usual = {
+        "scope": ("30",),
+        "target-scope": ("10",),
+        "suppress-hw-offload": ANY,
+        "vrf-interface": ANY,
+        "pref-src": ("", "0.0.0.0", "::"),
+    }
+    return Menu(path, "a static route", _route, fields, usual)
+
+
+ROUTE = _route_menu("/ip route")
+ROUTE_6 = _route_menu("/ipv6 route")

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DHCP servers with their pools, networks and static leases."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_interface, ip_network
+
+from weir.formats.identity import slug
+from weir.formats.report import quoted
+from weir.formats.routeros.menus.convert import (
+    COMMON,
+    hosts,
+    mac,
+    prefix,
+    seconds,
+    text,
+)
+from weir.formats.routeros.menus.router import Pool, Router, Wanted
+from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
+from weir.model.address import parse_host
+from weir.model.address_range import parse_range
+
+USUAL_LEASE_S = 1800
+"""Of RouterOS 7; earlier ones had 10 minutes."""
+_LEAST_LEASE_S = 60
+
+
+def _ranges(value: str, _row: Row) -> list[str]:
+    return [parse_range(item.strip()) for item in value.split(",") if item.strip()]
+
+
+def _pool(router: Router, row: Row) -> None:
+    router.pools[row.need("name", "name")] = Pool(row.need("ranges", "ranges"), row.line)
+
+
+POOL = Menu(
+    "/ip pool",
+    "the ranges of the DHCP servers that use it",
+    _pool,
+    {**COMMON, "name": Property("name", text), "ranges": Property("ranges", _ranges)},
+    {"next-pool": ("none",)},
+)
+
+
+def _server(router: Router, row: Row) -> None:
+    name = row.need("name", "name")
+    interface = router.interface_of_id(router.interface_id(row.need("interface", "interface")))
+    body = {"interface": interface.id, "lease_s": USUAL_LEASE_S, **row.some("comment", "disabled")}
+    if "lease_s" in row.values:
+        body["lease_s"] = max(_LEAST_LEASE_S, row.values["lease_s"])
+    pool = row.get("pool")
+    if pool in router.pools:
+        found = router.pools[pool]
+        body["ranges"] = found.ranges
+        found.line.object_id = slug(name, "dhcp")
+    else:
+        body["disabled"] = True
+        said = "it gives static leases only" if pool in (None, "static-only") else f"no pool {quoted(pool)}"
+        row.warn("no-pool", f"It is imported disabled: {said}, and Weir would give all addresses there.")
+    if row.get("relay"):
+        body["disabled"] = True
+        row.warn("relay", "It serves clients behind a relay, which Weir cannot: it is imported disabled.")
+    router.want("dhcp-server", slug(name, "dhcp"), row.line, body)
+
+
+SERVER = Menu(
+    "/ip dhcp-server",
+    "a DHCP server; its lease time is 30 minutes where the file says none",
+    _server,
+    {
+        **COMMON,
+        "name": Property("name", text),
+        "interface": Property("interface", text),
+        "address-pool": Property("pool", text),
+        "lease-time": Property("lease_s", seconds),
+        "relay": Property("relay", lambda value, _row: value not in ("", "0.0.0.0")),
+    },
+    {
+        "authoritative": ANY,
+        "add-arp": ("no",),
+        "bootp-support": ANY,
+        "conflict-detection": ANY,
+        "server-address": ("0.0.0.0",),
+        "use-radius": ("no",),
+        "always-broadcast": ("no",),
+        "use-framed-as-classless": ANY,
+        "dynamic-lease-identifiers": ANY,
+        "support-broadband-tr101": ("no",),
+        "use-reconfigure": ("no",),
+    },
+)
+
+
+def finish_pools(router: Router) -> None:
+    """Pools that are for something else, such as PPP."""
+    for pool in router.pools.values():
+        if pool.line.object_id is None and pool.line.fate != "left-out":
+            text = "No DHCP server of the file uses it, and Weir has pools for those only."
+            pool.line.note("left-out", "unused-pool", text)
+
+
+def _server_of(router: Router, address: str) -> Wanted | None:
+    """The DHCP server that has an address or network in one of its interface's."""
+    host = ip_address(address.partition("/")[0])
+    for (kind, _), server in router.wanted.items():
+        if kind == "dhcp-server":
+            interface = router.wanted.get(("interface", server.body["interface"]))
+            for item in interface.body.get("addresses", ()) if interface else ():
+                if ":" not in item and host in ip_interface(item).network:
+                    return server
+    return None
+
+
+def _network(router: Router, row: Row) -> None:
+    network = ip_network(row.need("network", "address"))
+    server = _server_of(router, row.values["network"])
+    if server is None:
+        raise ValueError(f"No DHCP server of the file has an address in {network}.")
+    gateways = row.get("gateway", ())
+    if gateways:
+        server.body["gateway"] = gateways[0]
+    if len(gateways) > 1:
+        row.warn("one-gateway", f"Clients are told of one gateway, {gateways[0]}.")
+    server.body.update(row.some("dns_servers", "ntp_servers", "domain"))
+    server.of(row.line)
+
+
+NETWORK = Menu(
+    "/ip dhcp-server network",
+    "what the DHCP server of that network tells its clients",
+    _network,
+    {
+        "address": Property("network", prefix),
+        "gateway": Property("gateway", hosts),
+        "dns-server": Property("dns_servers", hosts),
+        "ntp-server": Property("ntp_servers", hosts),
+        "domain": Property("domain", text),
+    },
+    {"comment": ANY, "netmask": ANY, "dns-none": ("no",), "caps-manager": ("",)},
+)
+
+
+def _lease(router: Router, row: Row) -> None:
+    address = row.need("address", "address")
+    name = row.get("server")
+    found = router.wanted.get(("dhcp-server", slug(name, "dhcp"))) if name not in (None, "all") else None
+    found = found or _server_of(router, address)
+    if found is None:
+        raise ValueError("No DHCP server of the file serves its network.")
+    body = {"server": found.id, "address": address, **row.some("comment", "disabled")}
+    body.update(row.some("mac") if "mac" in row.values else row.some("client_id"))
+    if "client_id" in row.values and "mac" in row.values and not _is_of(row.values["client_id"], body["mac"]):
+        row.changed("client-id", "The hardware address alone says which host it is for.")
+    object_id = slug(f"{found.id}-{address}", "lease")
+    if ("dhcp-reservation", object_id) in router.wanted:
+        raise ValueError(f"{address} is reserved by a lease before.")
+    router.want("dhcp-reservation", object_id, row.line, body)
+
+
+def _is_of(client_id: str, mac_text: str) -> bool:
+    """Whether it is no more than the hardware address, as most clients send it."""
+    digits = "".join(item.zfill(2) for item in client_id.lower().split(":"))
+    return digits == "01" + mac_text.replace(":", "")
+
+
+def _one_host(value: str, _row: Row) -> str:
+    return parse_host(value)
+
+
+LEASE = Menu(
+    "/ip dhcp-server lease",
+    "a reservation",
+    _lease,
+    {
+        **COMMON,
+        "address": Property("address", _one_host),
+        "mac-address": Property("mac", mac),
+        "client-id": Property("client_id", text),
+        "server": Property("server", text),
+    },
+    {"use-src-mac": ANY, "block-access": ("no",), "always-broadcast": ("no",), "lease-time": ("0s",)},
+)

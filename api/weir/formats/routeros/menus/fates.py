@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why menus are not taken, by the beginning of their path; the longest that fits counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FATES: Mapping[str, str] = {
+    "/caps-man": "Weir manages no access points.",
+    "/certificate": "Certificates are not imported: their keys are not in the file.",
+    "/console": "It is about RouterOS itself.",
+    "/container": "Weir runs no containers.",
+    "/disk": "It is about RouterOS itself.",
+    "/interface ethernet switch": "Weir has no settings of switch chips; a bridge filters VLANs.",
+    "/interface detect-internet": "Weir does not guess which interface leads to the internet.",
+    "/interface wireless security-profiles": "Weir has no radios.",
+    "/ip cloud": "Weir has no dynamic DNS of its own.",
+    "/ip dhcp-relay": "Weir has no DHCP relay yet.",
+    "/ip dhcp-server option": "DHCP options of your own are not imported: add them at the DHCP server.",
+    "/ip firewall layer7-protocol": "Weir matches no contents of packets.",
+    "/ip firewall mangle": "Weir marks no packets and connections.",
+    "/ip firewall raw": "Weir has no rules before connection tracking. What these dropped passes on to the "
+    "firewall rules.",
+    "/ip firewall service-port": "Weir's connection tracking has no helpers to set.",
+    "/ip hotspot": "Weir has no hotspot.",
+    "/ip ipsec": "Weir has no IPsec yet.",
+    "/ip neighbor": "Weir does not announce itself by MNDP or CDP.",
+    "/ip proxy": "Weir has no web proxy.",
+    "/ip route rule": "Weir has no policy routing yet; VRFs have tables of their own.",
+    "/ip service": "Weir's management has ports of its own; zones say who reaches it.",
+    "/ip settings": "Weir sets the kernel's network options itself.",
+    "/ip smb": "Weir shares no files.",
+    "/ip socks": "Weir has no SOCKS proxy.",
+    "/ip ssh": "Weir's SSH server has settings of its own.",
+    "/ip traffic-flow": "Weir exports no flows yet.",
+    "/ip tftp": "Weir has no TFTP server.",
+    "/ip upnp": "Weir opens no ports for UPnP.",
+    "/ipv6 dhcp-client": "Weir asks for no IPv6 addresses or prefixes yet.",
+    "/ipv6 dhcp-server": "Weir has no DHCP server for IPv6 yet.",
+    "/ipv6 firewall nat": "IPv6 is translated by prefix in Weir: add a NAT rule by hand.",
+    "/ipv6 firewall mangle": "Weir marks no packets and connections.",
+    "/ipv6 firewall raw": "Weir has no rules before connection tracking. What these dropped passes on to the "
+    "firewall rules.",
+    "/ipv6 nd": "Weir sends no router advertisements yet.",
+    "/ipv6 settings": "Weir sets the kernel's network options itself.",
+    "/log": "It is about RouterOS itself.",
+    "/mpls": "Weir has no MPLS.",
+    "/port": "It is about RouterOS' hardware.",
+    "/ppp": "Weir has no PPP yet.",
+    "/radius": "Weir asks no RADIUS server yet; its secrets are not read.",
+    "/routing bfd": "BFD is not imported: set it up under Routing.",
+    "/routing bgp": "BGP is not imported: set it up under Routing.",
+    "/routing filter": "Routing filters are not imported: make prefix lists and route maps under Routing.",
+    "/routing ospf": "OSPF is not imported: set it up under Routing.",
+    "/routing table": "Weir has routing tables for VRFs only.",
+    "/snmp": "Weir has no SNMP yet.",
+    "/special-login": "It is about RouterOS itself.",
+    "/system clock": "The time zone is set under System.",
+    "/system identity": "The router's name is not part of Weir's configuration.",
+    "/system logging": "Weir keeps its log itself.",
+    "/system ntp server": "Whom the time service answers is not in the file: name the networks there.",
+    "/system package": "It is about RouterOS itself.",
+    "/system routerboard": "It is about RouterOS' hardware.",
+    "/system scheduler": "Scripts are not run.",
+    "/system script": "Scripts are not run.",
+    "/tool": "Tools of RouterOS have no configuration here.",
+    "/user": "Accounts are not imported: make them under System.",
+}
+
+
+def why_not_taken(path: tuple[str, ...]) -> str | None:
+    """The reason for a menu or one below it; None where nothing is known of it."""
+    for count in range(len(path), 0, -1):
+        found = FATES.get("/" + " ".join(path[:count]))
+        if found is not None:
+            return found
+    return None

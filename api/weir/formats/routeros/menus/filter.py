@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/ip firewall filter: firewall rules."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+from weir.formats.identity import slug
+from weir.formats.quantity import time_ms
+from weir.formats.report import quoted
+from weir.formats.routeros.menus.convert import flag, seconds, text
+from weir.formats.routeros.menus.lists import ZONES, address_set, interface_set, set_of_others
+from weir.formats.routeros.menus.matches import (
+    MATCHES,
+    QUIET,
+    SIDES,
+    address_matches,
+    keep_out_of_force,
+    matches_nothing,
+    named_interfaces,
+)
+from weir.formats.routeros.menus.router import Json, Router
+from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
+from weir.kinds.firewall_rule import STATES
+from weir.model.limits import MAX_SET_TIMEOUT_S
+from weir.model.zones import WAN
+
+MAX_RULES = 16
+"""Of one rule of the file, where several interfaces must be named one by one."""
+_ACTIONS = {
+    "accept": "accept",
+    "drop": "drop",
+    "tarpit": "drop",
+    "reject": "reject",
+    "jump": "jump",
+    "return": "return",
+    "add-src-to-address-list": "add-to-set",
+}
+_NOT_TAKEN = {
+    "fasttrack-connection": ("not-needed", "Weir's fast path takes known connections by itself."),
+    "passthrough": ("counts-only", "It only counts packets."),
+    "log": ("log-only", "It only writes a log; in Weir a rule that decides can log."),
+    "add-dst-to-address-list": (
+        "no-counterpart",
+        "Weir's rules add the source to a set only.",
+    ),
+}
+_ICMP = {
+    "/ip firewall filter": {
+        0: "echo-reply",
+        3: "destination-unreachable",
+        5: "redirect",
+        8: "echo-request",
+        11: "time-exceeded",
+        12: "parameter-problem",
+    },
+    "/ipv6 firewall filter": {
+        1: "destination-unreachable",
+        2: "packet-too-big",
+        3: "time-exceeded",
+        4: "parameter-problem",
+        128: "echo-request",
+        129: "echo-reply",
+        133: "nd-router-solicit",
+        134: "nd-router-advert",
+        135: "nd-neighbor-solicit",
+        136: "nd-neighbor-advert",
+    },
+}
+_ONE_CODE = ("echo-reply", "echo-request", "packet-too-big", "nd-router-solicit", "nd-router-advert")
+_RATE = re.compile(r"([0-9]{1,9})(?:/([0-9a-z:]{1,20}))?,([0-9]{1,9})(?::packet)?")
+_OF_THE_POLICY = frozenset(
+    (
+        *("chain", "action", "comment", "disabled", "in-interface", "in-interface-list"),
+        *("connection-state", "connection-nat-state", "log", "log-prefix"),
+    )
+)
+
+
+def _icmp(value: str, row: Row) -> list[str]:
+    types = _ICMP[row.menu.path]
+    number, _, code = value.partition(":")
+    found = types.get(int(number)) if number.isascii() and number.isdigit() and len(number) < 4 else None
+    if found is None:
+        raise ValueError("Weir does not know this type")
+    if code not in ("", "0-255") and not (code in ("0", "0-0") and found in _ONE_CODE):
+        raise ValueError("Weir matches all codes of a type")
+    return [found]
+
+
+def _states(value: str, _row: Row) -> list[str]:
+    found = [item.strip() for item in value.removeprefix("!").split(",") if item.strip()]
+    if not set(found) <= set(STATES):
+        raise ValueError(f"the states are {', '.join(STATES)}")
+    return found if not value.startswith("!") else [item for item in STATES if item not in found]
+
+
+def _limit(value: str, _row: Row) -> tuple[int, int]:
+    match = _RATE.fullmatch(value)
+    if match is None:
+        raise ValueError("expected a number of packets in a time")
+    count, span_ms, burst = int(match[1]), time_ms(match[2]) if match[2] else 1000, int(match[3])
+    if span_ms < 1 or count * 1000 % span_ms or count * 1000 < span_ms or not 1 <= burst <= 100_000:
+        raise ValueError("Weir's rates are whole packets per second, with a burst of at least one")
+    return count * 1000 // span_ms, burst
+
+
+def _timeout(value: str, row: Row) -> int:
+    if value in ("none-dynamic", "none-static", "0s"):
+        row.changed("timeout", f"Weir forgets after {MAX_SET_TIMEOUT_S // 86_400} days.")
+        return MAX_SET_TIMEOUT_S
+    return min(max(seconds(value, row), 1), MAX_SET_TIMEOUT_S)
+
+
+def _filter(router: Router, row: Row) -> None:
+    action = row.get("action", "accept")
+    if action in _NOT_TAKEN:
+        row.leave_out(*_NOT_TAKEN[action])
+        return
+    if action not in _ACTIONS:
+        raise ValueError(f"Weir has no action {quoted(action)}.")
+    if matches_nothing(row):
+        row.leave_out("no-ipsec", "Weir has no IPsec, so no packet would match.")
+        return
+    if _is_of_the_policy(row, action):
+        return
+    family = "ipv6" if row.menu.path.startswith("/ipv6") else "ipv4"
+    chain = slug(row.need("chain", "chain"), "chain")
+    body: Json = {"chain": chain, "action": _ACTIONS[action], "family": family}
+    body.update(row.some("protocol", "ports", "icmp_types", "ct_state", "log", "comment", "disabled"))
+    if row.get("log_prefix"):
+        body["log_prefix"] = row.values["log_prefix"][:32]
+    if "limit" in row.values:
+        body["rate_per_s"], body["burst"] = row.values["limit"]
+    if action == "jump":
+        body["jump_to"] = slug(row.need("jump_to", "jump-target"), "chain")
+    address_matches(row, body, SIDES)
+    if action == "add-src-to-address-list":
+        name = row.need("add_list", "address-list")
+        body["add_set"] = address_set(router, name, row.line, learns_s=row.get("timeout", MAX_SET_TIMEOUT_S))
+    _what_it_does(row, action)
+    _by_interfaces(router, row, body)
+
+
+def _what_it_does(row: Row, action: str) -> None:
+    if action == "tarpit":
+        row.changed("tarpit", "Connections are dropped; Weir does not hold them.")
+    with_answer = row.given.get("reject-with")
+    if action == "reject" and with_answer not in (None, "icmp-network-unreachable"):
+        row.changed("reject-with", "The sender is told in Weir's own way.")
+
+
+def _is_of_the_policy(row: Row, action: str) -> bool:
+    """Rules about port forwards from outside: what they say holds in Weir without a rule."""
+    nat = row.given.get("connection-nat-state")
+    came_from = row.get("in_list") or ""
+    port = row.router.wanted.get(("interface", row.get("in_interface", "")))
+    outside = ZONES.get(came_from.lower()) == WAN or (port is not None and port.body.get("role") == WAN)
+    if nat == "dstnat" and action == "accept":
+        text_ = "Port forwards pass by themselves (allow). A rule after it that drops all would stop them."
+        row.line.note("left-out", "policy", text_)
+        return True
+    if nat == "!dstnat" and action == "drop" and outside and set(row.given) <= _OF_THE_POLICY:
+        row.leave_out("policy", "The firewall's policy drops what comes from the zone wan unasked.")
+        return True
+    return False
+
+
+def _by_interfaces(router: Router, row: Row, body: Json) -> None:
+    """One rule, or several that follow one another, as a rule of Weir names one interface or a set."""
+    incoming = _incoming(router, row, body)
+    outgoing = [row.values["out_interface"]] if "out_interface" in row.values else [None]
+    if "out_list" in row.values:
+        outgoing = list(_outgoing(router, row))
+    pairs = list(product(incoming, outgoing))
+    several = len(pairs) > 1
+    if several and (len(pairs) > MAX_RULES or "limit" in row.values):
+        row.unfit.append("its interface lists, which would take many rules,")
+        pairs = pairs[:1]
+    keep_out_of_force(row, body)
+    if row.unfit and body["action"] != "accept":
+        text_ = "What it stopped or led elsewhere is up to the rules after it and to the zones."
+        row.warn("match-not-taken", text_)
+    if several and len(pairs) > 1:
+        row.changed("several-rules", f"It became {len(pairs)} rules, one for each interface.")
+    for come, leave in pairs:
+        rule = dict(body)
+        rule.update({"in_interface": come} if come else {})
+        rule.update({"out_interface": leave} if leave else {})
+        router.want_next("firewall-rule", row.line, rule, rule["chain"])
+    if not pairs:
+        row.leave_out("empty-list", "The interface list is empty, so no packet would match.")
+
+
+def _incoming(router: Router, row: Row, body: Json) -> list[str | None]:
+    if "in_interface" in row.values:
+        return [row.values["in_interface"]]
+    if "in_list" not in row.values:
+        return [None]
+    name = row.values["in_list"]
+    inside = name.removeprefix("!")
+    needs_names = any(item in body for item in ("source", "source_set")) or body["action"] == "return"
+    if not needs_names and name == inside:
+        body["source_set"] = interface_set(router, inside, row.line)
+        return [None]
+    if not needs_names:
+        body["source_set"] = set_of_others(router, inside, row.line)
+        row.changed("other-interfaces", f"“Not {inside}” is a set of the other interfaces of the file.")
+        return [None]
+    return list(named_interfaces(router, name))
+
+
+def _outgoing(router: Router, row: Row) -> list[str | None]:
+    name = row.values["out_list"]
+    if name.startswith("!"):
+        row.changed("other-interfaces", f"“Not {name[1:]}” are the other interfaces of the file.")
+    return named_interfaces(router, name)
+
+
+def _filter_menu(path: str) -> Menu:
+    fields = {
+        **MATCHES,
+        "icmp-options": Property("icmp_types", _icmp),
+        "connection-state": Property("ct_state", _states),
+        "limit": Property("limit", _limit),
+        "jump-target": Property("jump_to", text),
+        "address-list": Property("add_list", text),
+        "address-list-timeout": Property("timeout", _timeout),
+        "log": Property("log", flag),
+        "log-prefix": Property("log_prefix", text),
+    }
+    return Menu(path, "a firewall rule", _filter, fields, {**QUIET, "reject-with": ANY}, must_fit=True)
+
+
+FILTER = _filter_menu("/ip firewall filter")
+FILTER_6 = _filter_menu("/ipv6 firewall filter")

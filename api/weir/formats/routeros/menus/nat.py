@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/ip firewall nat: NAT rules."""
+
+from __future__ import annotations
+
+from weir.formats.report import quoted
+from weir.formats.routeros.menus.convert import flag, prefixes
+from weir.formats.routeros.menus.lists import ZONES
+from weir.formats.routeros.menus.matches import (
+    MATCHES,
+    QUIET,
+    SIDES,
+    address_matches,
+    keep_out_of_force,
+    matches_nothing,
+    named_interfaces,
+)
+from weir.formats.routeros.menus.router import Json, Router
+from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
+from weir.kinds.firewall import Firewall
+from weir.model.members import parse_ports
+from weir.model.zones import NO_ZONE, OPEN, WAN
+
+_TYPES = {
+    ("srcnat", "masquerade"): "masquerade",
+    ("srcnat", "src-nat"): "source",
+    ("srcnat", "same"): "source",
+    ("srcnat", "accept"): "none",
+    ("srcnat", "netmap"): "source",
+    ("dstnat", "dst-nat"): "destination",
+    ("dstnat", "redirect"): "redirect",
+    ("dstnat", "accept"): "none",
+    ("dstnat", "netmap"): "one-to-one",
+}
+
+
+def _to_addresses(value: str, row: Row) -> str:
+    found = prefixes(value, row)
+    if len(found) != 1:
+        raise ValueError("Weir's rules lead to one address or network")
+    return found[0]
+
+
+def _to_ports(value: str, row: Row) -> int | None:
+    if value == row.given.get("dst-port"):
+        return None
+    found = parse_ports(value)
+    if "-" in found:
+        raise ValueError("Weir's rules lead to one port, or to the same ones")
+    return int(found)
+
+
+def _nat(router: Router, row: Row) -> None:
+    chain, action = row.need("chain", "chain"), row.get("action", "accept")
+    kind = _TYPES.get((chain, action))
+    if kind is None:
+        raise ValueError(
+            f"Weir has no NAT rule of the chain {quoted(chain)} with the action {quoted(action)}."
+        )
+    if matches_nothing(row):
+        row.leave_out("no-ipsec", "Weir has no IPsec, so no packet would match.")
+        return
+    body: Json = {"type": kind, **row.some("protocol", "ports", "comment", "disabled", "to_address")}
+    if row.get("to_port") is not None:
+        body["to_port"] = row.values["to_port"]
+    address_matches(row, body, SIDES)
+    _direction(row, body, chain, action)
+    if row.get("log"):
+        row.warn("no-log", "Weir's NAT rules write no log.")
+    interfaces = _interfaces(router, row, chain)
+    keep_out_of_force(row, body)
+    if not interfaces:
+        row.leave_out("empty-list", "The interface list is empty, so no connection would match.")
+    if len(interfaces) > 1:
+        row.changed("several-rules", f"It became {len(interfaces)} rules, one for each interface.")
+    for name in interfaces:
+        router.want_next("nat-rule", row.line, {**body, **({"interface": name} if name else {})})
+
+
+def _direction(row: Row, body: Json, chain: str, action: str) -> None:
+    """What the two systems do differently."""
+    kind = body["type"]
+    named = row.get("out_interface") or row.get("out_list") or row.unfit
+    if kind in ("masquerade", "source") and not named:
+        row.changed("wan-only", "It has no outgoing interface: in Weir it is about every WAN.")
+    if kind == "destination":
+        body["hairpin"] = not (row.get("in_interface") or row.get("in_list"))
+    if action == "netmap" and kind == "one-to-one":
+        row.changed(
+            "both-ways", "Weir translates these addresses both ways, also when the hosts inside begin."
+        )
+        extra = [name for name in ("source", "source_set", "destination_set", "protocol") if name in body]
+        row.unfit += extra
+        for name in (*extra, "ports", "to_port"):
+            body.pop(name, None)
+    elif action == "netmap":
+        row.warn("not-one-to-one", "Hosts share these addresses; with a dstnat netmap each has its own.")
+    if kind == "none":
+        row.changed("both-ways", "In Weir what it matches is not translated in either direction.")
+
+
+def _interfaces(router: Router, row: Row, chain: str) -> list[str | None]:
+    field, from_list = ("out_interface", "out_list") if chain == "srcnat" else ("in_interface", "in_list")
+    for other in ("out_interface", "out_list", "in_interface", "in_list"):
+        if other in row.values and other not in (field, from_list):
+            row.unfit.append(f"the {other.replace('_', ' ')}")
+    if field in row.values:
+        return [row.values[field]]
+    if from_list not in row.values:
+        return [None]
+    name = row.values[from_list]
+    if ZONES.get(name.lower()) == WAN and row.get("action") != "accept":
+        return [None]  # every WAN
+    return named_interfaces(router, name)
+
+
+def _nat_menu(path: str) -> Menu:
+    fields = {
+        **MATCHES,
+        "to-addresses": Property("to_address", _to_addresses),
+        "to-ports": Property("to_port", _to_ports),
+        "log": Property("log", flag),
+    }
+    usual = {**QUIET, "log-prefix": ANY, "dst-address-type": ("local",), "randomise-ports": ("no",)}
+    return Menu(path, "a NAT rule", _nat, fields, usual, must_fit=True)
+
+
+NAT = _nat_menu("/ip firewall nat")
+
+
+def finish_zones(router: Router) -> None:
+    """Interfaces that masquerade are outside where no list says so, and the policy's masquerading is off:
+    the file says what is translated."""
+    rules = [item for (kind, _), item in router.wanted.items() if kind == "nat-rule"]
+    for rule in rules:
+        name = rule.body.get("interface")
+        if rule.body["type"] == "masquerade" and name and not rule.body.get("source"):
+            found = router.wanted["interface", name]
+            is_free = found.body.get("role", NO_ZONE) in (NO_ZONE, OPEN)
+            if is_free and not found.body.get("disabled") and not rule.body.get("disabled"):
+                found.body["role"] = WAN
+                text = f"{name} is in no interface list, and masquerades: it gets the zone wan."
+                rule.lines[0].note("changed", "zone", text)
+    outside = [item for item in router.interfaces() if item.body.get("role") == WAN and item.lines]
+    if outside:
+        _policy(router)
+    _say_who_has_no_zone(router)
+
+
+def _policy(router: Router) -> None:
+    router.want_single("firewall", None, {"masquerade": False})
+    if router.existing.single(Firewall).masquerade:
+        text = "Only what its NAT rules say is translated: the firewall's own masquerading is turned off."
+        router.say("masquerade-off", text)
+
+
+def _say_who_has_no_zone(router: Router) -> None:
+    without = [
+        item.id
+        for item in router.routed_interfaces()
+        if item.lines and item.body.get("role") == NO_ZONE and _is_in_use(item.body)
+    ]
+    if without:
+        shown = ", ".join(without[:20]) + (f" and {len(without) - 20} more" if len(without) > 20 else "")
+        text = f"These interfaces have no zone, so nothing passes by them until you choose one: {shown}."
+        router.say("no-zone", text)
+
+
+def _is_in_use(body: Json) -> bool:
+    return bool(body.get("addresses")) or body.get("addressing") == "dhcp"

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The router that an export describes, while it is read: objects as JSON, and the lines they are from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from weir.formats.identity import slug
+from weir.formats.report import LineDraft, file_finding, quoted
+from weir.formats.routeros.menus.table import Menu, Row
+from weir.model.codec import to_stored_json
+from weir.model.document import Document
+from weir.model.limits import INTERFACE_ID
+from weir.model.objects import Kind
+from weir.model.problem import Finding, Invalid
+
+Json = dict[str, Any]
+_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+MAX_NAME_CHARS = 15
+_PORT = re.compile(r"(?:ether|sfp|qsfp|combo|eth|en)[A-Za-z0-9.-]{0,9}", re.ASCII)
+"""What ports are called that nobody renamed: an export does not list them."""
+_RADIO = re.compile(r"(?:wlan|wifi)[0-9]{1,3}", re.ASCII)
+
+
+class Wanted:
+    """An object that the file describes, and every line that has a part in it."""
+
+    __slots__ = ("body", "id", "kind", "lines")
+
+    def __init__(self, kind: Kind, object_id: str, body: Json) -> None:
+        self.kind, self.id, self.body = kind, object_id, body
+        self.lines: list[LineDraft] = []
+
+    def of(self, line: LineDraft) -> Wanted:
+        """The same, with one more line that is about it."""
+        if line not in self.lines:
+            self.lines.append(line)
+            line.object_id = self.id
+        return self
+
+
+class Pool(NamedTuple):
+    ranges: list[str]
+    line: LineDraft
+
+
+class Router:
+    """`lists` are the interface lists with the names of their members; `unmade` says of an interface's name
+    what it is that Weir does not have. `filled` are the sets of addresses that have entries."""
+
+    def __init__(self, existing: Document) -> None:
+        self.existing = existing
+        self.wanted: dict[tuple[Kind, str], Wanted] = {}
+        self.findings: list[Finding] = []
+        self.lists: dict[str, list[str]] = {}
+        self.unmade: dict[str, str] = {}
+        self.filled: set[str] = set()
+        self.pools: dict[str, Pool] = {}
+        self.rows: dict[str, list[Row]] = {}
+        self.order: dict[tuple[Kind, str], list[Wanted]] = {}
+        self._ids: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+
+    def add(self, menu: Menu, verb: str, given: Mapping[str, str], line: LineDraft) -> None:
+        """A command, which is looked at when all files were read."""
+        self.rows.setdefault(menu.path, []).append(Row(menu, self, verb, given, line))
+
+    def take(self, menus: Iterable[Menu]) -> None:
+        """Look at every command: menu by menu, as what is named must be known before."""
+        for menu in menus:
+            for row in self.rows.get(menu.path, ()):
+                self.attempt(row.line, lambda row=row: (row.read(), row.menu.take(self, row)))  # type: ignore[misc]
+
+    @staticmethod
+    def attempt(line: LineDraft, work: Callable[[], object]) -> None:
+        """Do something for a line; if it cannot be done that is what is said of the line."""
+        try:
+            work()
+        except (ValueError, Invalid) as error:
+            line.note("left-out", "bad-value", error.message if isinstance(error, Invalid) else str(error))
+
+    # -- objects ---------------------------------------------------------------------------------------
+
+    def want(self, kind: Kind, object_id: str, line: LineDraft, body: Json) -> Wanted:
+        """An object of its own; the same once more is the same one."""
+        found = self.wanted.setdefault((kind, object_id), Wanted(kind, object_id, body))
+        if found.body is not body:
+            found.body.update(body)
+        return found.of(line)
+
+    def want_single(self, kind: Kind, line: LineDraft | None, body: Json) -> Wanted:
+        """The one object of a kind; what the file does not say of it stays as it is."""
+        found = self.wanted.get((kind, kind))
+        if found is None:
+            present = self.existing.get(kind, kind)
+            found = Wanted(kind, kind, {} if present is None else to_stored_json(present))
+            self.wanted[kind, kind] = found
+        found.body.update(body)
+        return found if line is None else found.of(line)
+
+    def want_next(self, kind: Kind, line: LineDraft, body: Json, within: str = "") -> Wanted:
+        """One more of an ordered kind. It is known again by what it says, so its id is made of that."""
+        base = self.name_of_content(kind, body)
+        object_id, number = base, 2
+        while (kind, object_id) in self.wanted:
+            object_id, number = f"{base}-{number}", number + 1
+        found = self.want(kind, object_id, line, body)
+        self.order.setdefault((kind, within), []).append(found)
+        return found
+
+    @staticmethod
+    def name_of_content(kind: Kind, body: Json) -> str:
+        """An id by all that an object says but for its comment and whether it is disabled."""
+        said = {name: value for name, value in body.items() if name not in ("comment", "disabled")}
+        digest = hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=4).hexdigest()
+        words = (
+            str(body[name])
+            for name in ("chain", "type", "action", "set", "name", "interface")
+            if name in body
+        )
+        return f"{slug(' '.join(words)[:40], kind)}-{digest}"
+
+    # -- interfaces ------------------------------------------------------------------------------------
+
+    def name_interface(self, name: str, line: LineDraft, own: str = "") -> str:
+        """The kernel's name for an interface that is called `name`; `own` is the one of its device."""
+        if name in self._ids:
+            return self._ids[name]
+        base = own or name
+        found = base if INTERFACE_ID.fullmatch(base) else self._derived(base)
+        number = 2
+        while found in self._names:
+            found, number = f"{(own or self._derived(base))[:12]}-{number}", number + 1
+        self._names[found] = name
+        self._ids[name] = found
+        if found != name and not own:
+            text = f"{quoted(name)} is no name that the kernel takes: it is called {found}, and described so."
+            line.note("warning", "renamed", text)
+        return found
+
+    @staticmethod
+    def _derived(name: str) -> str:
+        found = _NOT_OF_A_NAME.sub("-", name)[:MAX_NAME_CHARS].strip("-._")
+        return found if INTERFACE_ID.fullmatch(found) else "if"
+
+    def interface_id(self, name: str) -> str:
+        """Raises `ValueError` for one that Weir does not have."""
+        if name in self.unmade:
+            raise ValueError(f"{quoted(name)} is {self.unmade[name]}")
+        if name.startswith(("*", "<")):
+            raise ValueError(f"{quoted(name)} is no configured interface")
+        if name not in self._ids:
+            if _RADIO.fullmatch(name):
+                raise ValueError(f"{quoted(name)} is a radio, which Weir does not have")
+            if not _PORT.fullmatch(name) and self.existing.interface(name) is None:
+                raise ValueError(f"the file does not say what the interface {quoted(name)} is")
+            self._ids[name] = self._names[name] = name
+        return self._ids[name]
+
+    def interface(self, name: str, line: LineDraft) -> Wanted:
+        """The interface of a name, as the file describes it so far. Raises `ValueError`."""
+        return self.interface_of_id(self.interface_id(name), line)
+
+    def interface_of_id(self, object_id: str, line: LineDraft | None = None) -> Wanted:
+        found = self.wanted.get(("interface", object_id))
+        if found is None:
+            present = self.existing.interface(object_id)
+            body = {"role": "none"} if present is None else to_stored_json(present)
+            found = self.wanted["interface", object_id] = Wanted("interface", object_id, body)
+            shown = self._names.get(object_id, object_id)
+            if shown != object_id:
+                body.setdefault("description", shown)
+        return found if line is None else found.of(line)
+
+    def interfaces(self) -> list[Wanted]:
+        return [item for (kind, _), item in self.wanted.items() if kind == "interface"]
+
+    def routed_interfaces(self) -> list[Wanted]:
+        """Those that packets come by: not the members of bridges and bonds."""
+        below = self.members_of_links()
+        return [item for item in self.interfaces() if item.id not in below and "vrf_table" not in item.body]
+
+    def members_of_links(self) -> set[str]:
+        links = (item.body for item in self.interfaces())
+        rows = (
+            row
+            for body in links
+            for row in (body.get("bridge") or {}).get("ports", ())
+            or (body.get("bond") or {}).get("members", ())
+        )
+        return {row["interface"] for row in rows}
+
+    def members(self, name: str) -> list[str]:
+        """The ids of the interfaces of a list. Raises `ValueError` where it is not known or one is unfit."""
+        if name not in self.lists:
+            raise ValueError(f"there is no interface list {quoted(name)} in the file")
+        return list(
+            dict.fromkeys(self.interface_of_id(self.interface_id(item)).id for item in self.lists[name])
+        )
+
+    def say(self, code: str, message: str) -> None:
+        """Of the file as a whole."""
+        self.findings.append(file_finding(code, message, "routeros"))

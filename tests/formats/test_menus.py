@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Menus of RouterOS beside queues: nothing becomes wider, nothing secret is shown, and all can be committed.
+
+What whole exports become is in fixtures/routeros (`home`, `tower`, `branch`).
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.formats.report_json import assert_every_line_is_accounted_for, assert_objects_are_valid
+from weir.formats import ImportReport, read
+from weir.formats.routeros.menus import MENUS
+from weir.formats.routeros.menus.fates import FATES
+from weir.model.codec import to_stored_json
+from weir.model.document import Document
+from weir.model.objects import ConfigObject
+from weir.model.rules import validate_all
+
+ROOT = Path(__file__).resolve().parents[2]
+LISTS = (
+    "/interface list\nadd name=LAN\nadd name=WAN\nadd name=GUESTS\n"
+    "/interface list member\nadd interface=ether1 list=WAN\nadd interface=ether2 list=LAN\n"
+    "add interface=ether3 list=GUESTS\nadd interface=ether4 list=GUESTS\n"
+)
+
+
+def import_of(text: str, existing: Document | None = None) -> ImportReport:
+    report = read("routeros", {"export.rsc": text.encode()}, existing)
+    assert_objects_are_valid(report)
+    assert_every_line_is_accounted_for(report, {"export.rsc": text.encode()})
+    document = existing.copy() if existing is not None else Document()
+    for item in (*report.queue_types, *report.others, *report.queues):
+        document.put(item)
+    assert validate_all(document, errors_only=True) == []
+    return report
+
+
+def of_kind(report: ImportReport, kind: str) -> list[dict[str, object]]:
+    return [to_stored_json(item) for item in report.others if item.kind == kind]
+
+
+def only(report: ImportReport, kind: str) -> dict[str, object]:
+    (found,) = of_kind(report, kind)
+    return found
+
+
+# -- rules: never wider -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        "src-port=53",
+        "layer7-protocol=x",
+        "dscp=46",
+        "connection-mark=a",
+        "src-address-list=!office",
+        "protocol=!tcp",
+        "in-interface=!ether1",
+        "in-interface=pppoe-out1",
+        "time=8h-18h,mon",
+        "icmp-options=3:4",
+        "limit=10/1m,5:packet",
+        "src-mac-address=AA:BB:CC:00:00:01",
+        "what-comes-next=1",
+    ],
+)
+@pytest.mark.parametrize("action", ["accept", "drop"])
+def test_a_rule_with_a_match_that_weir_lacks_is_not_in_force(match: str, action: str) -> None:
+    text = f"/ip firewall filter\nadd chain=forward action={action} dst-address=10.0.0.1 {match}\n"
+    report = import_of(text)
+    assert only(report, "firewall-rule")["disabled"] is True
+    (line,) = report.lines
+    assert (line.fate, line.code) == ("warning", "match-not-taken")
+    assert match.partition("=")[0] in line.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "add chain=dstnat action=dst-nat protocol=tcp dst-port=80 to-addresses=10.0.0.5 src-port=1024-65535",
+        "add chain=dstnat action=dst-nat protocol=tcp dst-port=80 to-addresses=10.0.0.5 in-interface=!ether9",
+        "add chain=srcnat action=masquerade out-interface=pppoe-out1",
+        "add chain=srcnat action=masquerade routing-mark=isp2",
+    ],
+)
+def test_a_nat_rule_with_a_match_that_weir_lacks_is_not_in_force(text: str) -> None:
+    report = import_of(f"/ip firewall nat\n{text}\n")
+    assert only(report, "nat-rule")["disabled"] is True
+    assert report.lines[0].code == "match-not-taken"
+
+
+def test_what_is_around_a_prefix_or_port_is_matched_exactly() -> None:
+    report = import_of(
+        "/ip firewall filter\n"
+        "add chain=forward action=drop src-address=!128.0.0.0/2 protocol=tcp dst-port=!25\n"
+    )
+    rule = only(report, "firewall-rule")
+    assert rule["source"] == ["0.0.0.0/1", "192.0.0.0/2"]
+    assert rule["ports"] == ["1-24", "26-65535"]
+    assert "disabled" not in rule
+
+
+def test_a_list_of_incoming_interfaces_is_a_set_and_not_the_list_the_others() -> None:
+    report = import_of(
+        LISTS + "/ip firewall filter\nadd chain=input action=accept in-interface-list=GUESTS\n"
+        "add chain=input action=drop in-interface-list=!GUESTS\n"
+    )
+    first, second = of_kind(report, "firewall-rule")
+    assert (first["source_set"], second["source_set"]) == ("guests-interfaces", "not-guests-interfaces")
+    entries = {(item["set"], item["value"]) for item in of_kind(report, "set-entry")}
+    assert entries == {
+        ("guests-interfaces", "ether3"),
+        ("guests-interfaces", "ether4"),
+        ("not-guests-interfaces", "ether1"),
+        ("not-guests-interfaces", "ether2"),
+    }
+
+
+def test_a_list_of_outgoing_interfaces_is_one_rule_for_each() -> None:
+    report = import_of(
+        LISTS + "/ip firewall filter\n"
+        "add chain=forward action=drop in-interface-list=GUESTS out-interface-list=GUESTS "
+        "src-address=10.0.0.0/8\n"
+    )
+    rules = of_kind(report, "firewall-rule")
+    found = [(rule["in_interface"], rule["out_interface"]) for rule in rules]
+    assert found == [(a, b) for a in ("ether3", "ether4") for b in ("ether3", "ether4")]
+    assert report.lines[-1].code == "several-rules"
+
+
+def test_rules_keep_their_order_and_come_between_those_that_are_there() -> None:
+    rules = [f"add chain=forward action=accept dst-address=10.0.0.{n}\n" for n in range(1, 6)]
+    head = "/ip firewall filter\n"
+    before = Document(import_of(head + rules[0] + rules[2] + rules[4]).others)
+    report = import_of(head + "".join(rules), before)
+    found = sorted(of_kind(report, "firewall-rule"), key=lambda rule: int(str(rule["position"])))
+    assert [rule["destination"] for rule in found] == [[f"10.0.0.{n}/32"] for n in range(1, 6)]
+    kept = {item.id: item for item in before if item.kind == "firewall-rule"}
+    assert sum(kept.get(item.id) == item for item in report.others) == 3
+
+
+# -- names, secrets, references -----------------------------------------------------------------------------
+
+
+def test_a_name_that_the_kernel_does_not_take_is_derived_and_both_are_named() -> None:
+    report = import_of(
+        '/interface vlan\nadd interface=ether1 name="VLAN 7 of the north" vlan-id=7\n'
+        'add interface=ether1 name="VLAN 7 of the south" vlan-id=8\n'
+        '/ip address\nadd address=10.0.7.1/24 interface="VLAN 7 of the north"\n'
+    )
+    north, south = (item for item in of_kind(report, "interface") if "vlan" in item)
+    assert north["description"] == "VLAN 7 of the north"
+    assert north["addresses"] == ["10.0.7.1/24"]
+    assert north["id"] != south["id"]
+    line = report.lines[0]
+    assert (line.fate, line.code) == ("warning", "renamed")
+    assert "VLAN 7 of the north" in line.reason
+    assert str(north["id"]) in line.reason
+
+
+def test_no_secret_is_in_a_report() -> None:
+    key = "aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gMTI="
+    report = import_of(
+        f'/interface wireguard\nadd listen-port=13231 name=wg1 private-key="{key}"\n'
+        "/interface pppoe-client\nadd interface=ether1 name=pppoe-out1 user=me password=hunter2\n"
+        "/ip dhcp-server\nadd interface=ether2 name=a lease-script=hunter2\n"
+        f'/interface wireguard peers\nadd interface=wg1 public-key="{key.replace("a", "b")}" '
+        f'preshared-key="{key}"'
+        f' private-key="{key}" password=hunter2\n'
+        "/ppp secret\nadd name=a password=hunter2\n"
+    )
+    told = repr([*report.lines, *report.findings, *report.others])
+    assert "hunter2" not in told
+    assert key not in told
+    assert only(report, "wireguard-peer")["preshared_key"] == {"sealed": "lost"}
+
+
+def test_what_names_something_that_weir_lacks_is_left_out_and_says_so() -> None:
+    report = import_of(
+        "/interface gre\nadd name=gre1 remote-address=192.0.2.1\n/ip address\n"
+        "add address=10.0.0.1/30 interface=gre1\nadd address=10.0.1.1/30 interface=nobody\n"
+    )
+    assert [line.fate for line in report.lines] == ["left-out"] * 3
+    assert "a GRE tunnel" in report.lines[1].reason
+    assert list(report.others) == []
+
+
+def test_an_unknown_property_is_named() -> None:
+    report = import_of("/interface vlan\nadd interface=ether1 name=v vlan-id=7 new-property=5\n")
+    assert report.lines[0].code == "not-taken"
+    assert "new-property=“5”" in report.lines[0].reason
+
+
+def test_an_object_that_breaks_a_rule_is_disabled_or_left_out() -> None:
+    report = import_of(
+        "/ip pool\nadd name=p ranges=10.9.0.1-10.9.0.9\n"
+        "/ip dhcp-server\nadd address-pool=p interface=ether2 name=s\n"
+        "/ip address\nadd address=10.0.0.1/24 interface=ether2\n"
+    )
+    assert only(report, "dhcp-server")["disabled"] is True
+    assert {line.code for line in report.lines} == {"range-outside", "ok"}
+
+
+@pytest.mark.parametrize("name", ["home", "tower", "branch"])
+def test_the_same_file_again_changes_nothing(name: str) -> None:
+    text = (Path(__file__).parent / "fixtures/routeros" / name / "export.rsc").read_text()
+    items: tuple[ConfigObject, ...] = import_of(text).others
+    assert import_of(text, Document(items)).others == items
+
+
+# -- documentation, speed, anything -------------------------------------------------------------------------
+
+
+def test_the_guide_has_every_menu_and_what_becomes_of_it() -> None:
+    guide = (ROOT / "docs/guide/migration.md").read_text(encoding="utf-8")
+    for menu in MENUS:
+        if menu.becomes:
+            assert f"| `{menu.path}` | {menu.becomes} |\n" in guide
+        else:
+            assert f"`{menu.path.removeprefix('/interface ')}`" in guide
+    for path, why in FATES.items():
+        assert f"| `{path}` | {why} |\n" in guide
+    rows = [line for line in guide.splitlines() if line.startswith("| `/")]
+    known = {menu.path for menu in MENUS} | set(FATES)
+    stale = [row for row in rows if row.split("`")[1] not in known and not row.startswith("| `/queue")]
+    assert stale == []
+
+
+def large_export(commands: int) -> str:
+    count = commands // 4
+    return (
+        "/ip firewall address-list\n"
+        + "".join(f"add address=10.{n // 256}.{n % 256}.0/24 list=nets\n" for n in range(count))
+        + "/ip firewall filter\n"
+        + "".join(
+            f"add chain=forward dst-address=10.{n // 256}.{n % 256}.9 protocol=tcp dst-port={n + 1}\n"
+            for n in range(count)
+        )
+        + "/ip firewall nat\n"
+        + "".join(
+            f"add chain=dstnat action=dst-nat in-interface=ether1 protocol=tcp dst-port={20_000 + n} "
+            f"to-addresses=10.0.{n // 256}.{n % 256}\n"
+            for n in range(count)
+        )
+        + "/ip route\n"
+        + "".join(f"add dst-address=172.16.{n // 256}.{n % 256} gateway=192.0.2.1\n" for n in range(count))
+    )
+
+
+def test_a_report_on_2000_commands_takes_less_than_two_seconds() -> None:
+    data = large_export(2000).encode()
+    read("routeros", {"export.rsc": data[:2000]})
+    started = time.process_time()
+    report = read("routeros", {"export.rsc": data})
+    took_s = time.process_time() - started
+    assert report.summary["imported"] == 2000
+    assert took_s < 2
+
+
+WORDS = [
+    *(f"{menu.path}\n" for menu in MENUS),
+    *("add ", "set ", "[ find default-name=ether1 ] ", "\n", "\n", "\n"),
+    *(f"{name}=" for name in sorted({key for menu in MENUS for key in menu.fields})),
+    *(
+        "ether1 ",
+        "ether2 ",
+        "bridge ",
+        "a ",
+        "LAN ",
+        "WAN ",
+        "10.0.0.1/24 ",
+        "10.0.0.1-10.0.0.9 ",
+        "2001:db8::1 ",
+    ),
+    *(
+        "yes ",
+        "no ",
+        "10 ",
+        "tcp ",
+        "80 ",
+        "!",
+        "accept ",
+        "drop ",
+        "masquerade ",
+        "dst-nat ",
+        "input ",
+        "srcnat ",
+    ),
+    *("dstnat ", "1d ", '"', "802.3ad ", ",", "0x80 ", "$x ", "AA:BB:CC:DD:EE:01 ", "jump ", "blackhole "),
+]
+
+
+@given(words=st.lists(st.sampled_from(WORDS), max_size=60))
+def test_any_mixture_of_words_of_the_menus_gives_a_report_that_can_be_committed(words: list[str]) -> None:
+    import_of("/interface bridge\nadd name=bridge\n" + "".join(words))
+
+
+@st.composite
+def commands(draw: st.DrawFn) -> str:
+    menu = draw(st.sampled_from(MENUS))
+    names = draw(st.lists(st.sampled_from(sorted(menu.fields) or ["name"]), max_size=8, unique=True))
+    values = st.sampled_from([word.strip() for word in WORDS if word.endswith(" ") and "[" not in word])
+    shown = " ".join(f"{name}={draw(values)}" for name in names)
+    return f"{menu.path}\n{draw(st.sampled_from(menu.verbs))} {shown}\n"
+
+
+@given(text=st.lists(commands(), min_size=1, max_size=12))
+def test_any_commands_of_the_menus_give_a_report_that_can_be_committed(text: list[str]) -> None:
+    import_of("".join(text))
