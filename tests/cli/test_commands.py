@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.http.world import Live, World
+from tests.http.world import Live, World, set_second_factor
 from weir import __version__
 from weir.cli.main import main
 
@@ -292,6 +292,21 @@ def test_login_keeps_a_token_that_only_the_user_reads(weir: Weir, world: World) 
     weir("logout", **env)
     assert not file.exists()
     weir("queue", "list", code=4, **env)
+
+
+def test_login_asks_for_the_code_of_a_second_factor(weir: Weir, world: World) -> None:
+    auth, new = world.parts.service.auth, "a long new passphrase"
+    assert world.password is not None
+    who = auth.sign_in("admin", world.password, "192.0.2.1").principal
+    auth.change_password(who, world.password, new)
+    codes = set_second_factor(world, auth.sign_in("admin", new, "192.0.2.1").principal, new)
+    env = {"WEIR_TOKEN": None}
+    said = weir("login", "-u", "admin", stdin=f"{new}\n000000\n", code=4, **env)
+    assert "the code is wrong" in said.output
+    weir("login", "-u", "admin", stdin=f"{new}\n{codes[0]}\n", **env)
+    weir("queue", "list", **env)
+    weir("user", "remove-second-factor", "admin", **env)
+    weir("login", "-u", "admin", stdin=f"{new}\n", **env)
 
 
 def test_users_and_tokens(weir: Weir) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.http.world import World
+from tests.http.world import World, set_second_factor
 from weir.model.problem import Unauthenticated
 from weir.store.accounts import accounts_path
 
@@ -116,6 +116,18 @@ def test_it_says_what_is_not_well(world: World, terminal: Terminal) -> None:
 def test_a_reset_is_no_fault(world: World, terminal: Terminal) -> None:
     world.agent.data = {"state": "reset", "message": "the router was reset", "free_bytes": 1 << 30}
     assert "Health: all is well" in terminal.ask("1")
+
+
+def test_a_reset_password_needs_no_second_factor(world: World, terminal: Terminal) -> None:
+    auth = world.parts.service.auth
+    assert world.password is not None
+    who = auth.sign_in("admin", world.password, "192.0.2.1").principal
+    auth.change_password(who, world.password, GOOD)
+    set_second_factor(world, auth.sign_in("admin", GOOD, "192.0.2.1").principal, GOOD)
+    said = terminal.ask("2", ("(yes/no)", "yes"))
+    found = re.search(r"[a-z2-9]{5}(-[a-z2-9]{5}){3}", said)
+    assert found is not None
+    assert auth.sign_in("admin", found[0], "192.0.2.1").must_change_password
 
 
 def test_a_reset_password_opens_the_browser_and_the_old_one_does_not(

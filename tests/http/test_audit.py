@@ -28,6 +28,10 @@ SILENT = {
     "auth.sign_out": "tests/service/test_users.py",
     "auth.change_password": "tests/service/test_users.py",
     "auth.end_session": "tests/service/test_users.py",
+    "auth.offer_second_factor": "changes nothing",
+    "auth.begin_second_factor": "tests/service/test_second_factor.py",
+    "auth.remove_second_factor": "tests/service/test_second_factor.py",
+    "users.remove_second_factor_of": "tests/service/test_second_factor.py",
 }
 """Unsafe operations without an entry, or whose entry is looked at elsewhere."""
 

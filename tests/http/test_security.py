@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from weir.http.app import register, resources
 from weir.http.endpoint import ADMIN, PUBLIC, READ, SIGNED_IN, WRITE
 from weir.http.security import guard, permits
 from weir.model.problem import Forbidden
+from weir.service import totp
 
 NEW_PASSWORD = "quite another passphrase"
 
@@ -223,6 +225,32 @@ def test_a_revoked_token_stops_at_once(world: World) -> None:
     assert admin("DELETE", f"/tokens/{made['id']}").status_code == 204
     assert reader("GET", "/queues").status_code == 401
     assert made["secret"] not in admin("GET", "/tokens").text
+
+
+def test_a_second_factor_is_asked_for(world: World) -> None:
+    client, csrf = full_session(world)
+    assert client.get("/api/v1/auth/second-factor").json == {"since": None, "recovery_codes_left": 0}
+    offer = client.post("/api/v1/auth/second-factor/offer", headers=csrf).json
+    assert offer["qr_svg"].startswith("<") and offer["secret"] in offer["uri"]
+    code = totp.code_at(offer["secret"], time.time_ns() // 30_000_000_000)
+    body = {"secret": offer["secret"], "code": code, "password": NEW_PASSWORD}
+    made = client.put("/api/v1/auth/second-factor", json=body, headers=csrf)
+    assert (made.status_code, len(made.json["recovery_codes"])) == (200, 8)
+    assert made.headers["Cache-Control"] == "no-store"
+    assert client.get("/api/v1/auth/second-factor").json["recovery_codes_left"] == 8
+    _, refused = sign_in(world, NEW_PASSWORD)
+    assert (refused.status_code, refused.json["code"]) == (401, "code-needed")
+    again = world.app.test_client()
+    body = {"username": "admin", "password": NEW_PASSWORD, "code": made.json["recovery_codes"][0]}
+    assert again.post("/api/v1/auth/sign-in", json=body).json["user"]["second_factor_since"] is not None
+    removed = client.post("/api/v1/auth/second-factor/remove", json={"password": NEW_PASSWORD}, headers=csrf)
+    assert removed.status_code == 204
+    assert sign_in(world, NEW_PASSWORD)[1].status_code == 200
+
+
+def test_a_token_sets_no_second_factor(world: World) -> None:
+    refused = world.client()("POST", "/auth/second-factor/offer")
+    assert (refused.status_code, refused.json["code"]) == (403, "session-needed")
 
 
 def test_accounts_are_managed_and_audited(world: World) -> None:

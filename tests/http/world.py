@@ -25,6 +25,8 @@ from weir.http.settings import Settings
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
 from weir.model.problem import Invalid, Problem
+from weir.service import Principal, totp
+from weir.store.clock import wall_ms
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 
 
@@ -358,3 +360,10 @@ def probes() -> set[int]:
         if b"weir.probes" in words and str(os.getpid()).encode() in words:
             found.add(int(path.name))
     return found
+
+
+def set_second_factor(world: World, who: Principal, password: str) -> list[str]:
+    """Of an account of the world; the recovery codes."""
+    service = world.parts.service.second_factor
+    secret = service.offer(who, "Weir").secret
+    return service.begin(who, password, secret, totp.code_at(secret, wall_ms() // 30_000))

@@ -35,8 +35,8 @@ def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> PasswordHasher:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock(1_800_000_000_000)
-    for module in ("weir.service.auth", "weir.service.users", "weir.service.audit"):
-        monkeypatch.setattr(f"{module}.wall_ms", clock)
+    for module in ("auth", "users", "audit", "second_factor"):
+        monkeypatch.setattr(f"weir.service.{module}.wall_ms", clock)
     return clock
 
 

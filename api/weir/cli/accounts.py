@@ -44,7 +44,7 @@ def _make_token(url: str, username: str, password: str, scope: str | None) -> Js
     """Sign in, create a token, sign out. A one-time password is changed first."""
     client = Client(url, None)
     try:
-        signed = client.write("POST", "/auth/sign-in", {"username": username, "password": password})
+        signed = _sign_in(client, username, password)
         csrf = {"X-CSRF-Token": signed["csrf_token"]}
         if signed["must_change_password"]:
             click.echo("The password must be changed first.", err=True)
@@ -58,6 +58,18 @@ def _make_token(url: str, username: str, password: str, scope: str | None) -> Js
         return token
     finally:
         client.close()
+
+
+def _sign_in(client: Client, username: str, password: str) -> Json:
+    """Asks for the code of an account that has a second factor."""
+    body = {"username": username, "password": password}
+    try:
+        return client.write("POST", "/auth/sign-in", body)
+    except ApiError as refused:
+        if refused.code != "code-needed":
+            raise
+    code = click.prompt("Code of the authenticator app, or a recovery code", hide_input=True, err=True)
+    return client.write("POST", "/auth/sign-in", {**body, "code": code})
 
 
 @click.command("logout", cls=Command)
@@ -88,12 +100,13 @@ def list_users(session: Session) -> None:
         output.show_json({"items": found})
         return
     output.table(
-        ("USER", "SCOPE", "STATE", "LAST SIGN-IN"),
+        ("USER", "SCOPE", "STATE", "SECOND FACTOR", "LAST SIGN-IN"),
         [
             (
                 item["username"],
                 item["scope"],
                 "disabled" if item["disabled"] else "enabled",
+                item["second_factor_since"] or "none",
                 item["last_sign_in_at"] or "never",
             )
             for item in found
@@ -137,6 +150,15 @@ def set_user(session: Session, /, username: str, **given: Any) -> None:
 def reset_password(session: Session, username: str) -> None:
     """Give an account a one-time password."""
     _show_password(session, session.client.write("POST", f"/users/{segment(username)}/password-reset"))
+
+
+@user.command("remove-second-factor")
+@click.argument("username")
+@pass_session
+def remove_second_factor(session: Session, username: str) -> None:
+    """Let somebody who has lost the authenticator app sign in with the password alone."""
+    session.client.write("DELETE", f"/users/{segment(username)}/second-factor")
+    output.show_json({}) if session.json else click.echo(f"{username} signs in with the password alone.")
 
 
 @user.command("rm")

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from weir.console.accounts import opened_accounts
-from weir.model.problem import Forbidden, Unavailable
+from weir.model.problem import Forbidden, NotFound, Unavailable
 from weir.service import audit
 from weir.service.appliance import ApplianceService
 from weir.service.auth import AuthService
+from weir.service.second_factor import SecondFactorService
 from weir.service.throttle import CONSOLE
 from weir.service.types import Principal
 from weir.service.updates import UpdateService
@@ -50,11 +52,13 @@ class Actions:
                 self._appliance(accounts).factory_reset(AT_CONSOLE, mode)
 
     def reset_password(self) -> str:
-        """A one-time password of `admin`, who is an enabled administrator afterwards."""
+        """A one-time password of `admin`, who is an enabled administrator without a second factor then."""
         with opened_accounts(self._database) as accounts:
             users = UserService(accounts, lambda _name: None)
             one_time = users.reset_password(AT_CONSOLE, ADMIN)
             users.update(AT_CONSOLE, ADMIN, scope="admin", disabled=False)
+            with suppress(NotFound):
+                SecondFactorService(accounts).remove_of(AT_CONSOLE, ADMIN)
         return one_time
 
     def admit(self, username: str, password: str, new_password: str | None = None) -> bool:

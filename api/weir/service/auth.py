@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import base64
 import builtins
-import hashlib
 import hmac
 import secrets
 import threading
 from collections.abc import Hashable
-from typing import Literal
+from typing import Literal, NoReturn
 
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Throttled, Unauthenticated
 from weir.service import audit, passwords, throttle
 from weir.service.permissions import RANK, requires
+from weir.service.second_factor import take_code
 from weir.service.types import Principal, SignedIn
 from weir.store.account_rows import Scope, Session, Token, User
 from weir.store.accounts import AccountStore
@@ -73,18 +73,25 @@ class AuthService:
         with self._store.write() as writer:
             owner = writer.user(ADMIN)
             token, secret = make_token(owner, name, scope, expires_in_s)
-            writer.add_token(token, hash_secret(secret))
+            writer.add_token(token, passwords.hash_secret(secret))
             made = audit.entry("weir", "local", "", "token.create", token.id, detail=f"{name} ({scope})")
             audit.write(writer, made)
         return secret
 
     def sign_in(
-        self, username: str, password: str, source: str, user_agent: str = "", device: str = ""
+        self,
+        username: str,
+        password: str,
+        source: str,
+        user_agent: str = "",
+        device: str = "",
+        code: str = "",
     ) -> SignedIn:
-        """Raises `Unauthenticated` (the same for a wrong name and a wrong password), `Throttled`.
+        """Raises `Unauthenticated` (the same for a wrong name and a wrong password; `code-needed` and
+        `wrong-code` only to who knows the password), `Throttled`.
 
         `device` is the secret that an earlier sign-in gave this browser: what others do at its address or
-        to its user's name does not keep it out.
+        to its user's name does not keep it out. `code` is the second factor of an account that has one.
         """
         username = username[:256].encode("utf-8", "replace").decode("utf-8")
         own = self._begin_attempt(username, source, device)
@@ -95,18 +102,33 @@ class AuthService:
         if user is None or not right or user.disabled or damaged:
             reason = "disabled" if user is not None and right else "wrong name or password"
             reason = "what is stored of the user is damaged" if damaged else reason
-            name = UNKNOWN if user is None else user.username
-            with self._store.write(passing=True) as writer:
-                failed = audit.entry(name, "none", source, "sign-in", name, "refused", reason)
-                audit.write(writer, failed)
+            self._tell_refused(UNKNOWN if user is None else user.username, source, reason)
             raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
-        return self._start_session(user, password, source, user_agent, device if own else "", own)
+        if needs_code(user, source) and not code:
+            self._ask_code(user, source, own)
+        try:
+            return self._start_session(user, password, source, user_agent, device if own else "", own, code)
+        except Unauthenticated as refused:
+            if refused.code == "wrong-code":
+                self._tell_refused(user.username, source, "wrong code")
+            raise
+
+    def _ask_code(self, user: User, source: str, own: str | None) -> NoReturn:
+        """The attempt is no guess, and forgives none. Raises `Unauthenticated` (`code-needed`)."""
+        with self._store.write(passing=True) as writer:
+            throttle.taken_back(writer, user.username, source, own)
+        self._tell_refused(user.username, source, "right password without a code")
+        raise Unauthenticated("this account needs the code of its authenticator app, too", code="code-needed")
+
+    def _tell_refused(self, name: str, source: str, reason: str) -> None:
+        with self._store.write(passing=True) as writer:
+            audit.write(writer, audit.entry(name, "none", source, "sign-in", name, "refused", reason))
 
     def _begin_attempt(self, username: str, source: str, device: str) -> str | None:
         """What the attempt is counted as, when it is alone. Raises `Throttled`, which the audit trail tells
         once for each time that somebody is kept out: not how often they try meanwhile."""
         now_ms = wall_ms()
-        secret_hash = hash_secret(device)
+        secret_hash = passwords.hash_secret(device)
         own = None
         try:
             with self._store.write(passing=True) as writer:
@@ -125,7 +147,7 @@ class AuthService:
 
     def authenticate_session(self, secret: str, source: str) -> Principal:
         """Raises `Unauthenticated` for an unknown, idle or expired session or a disabled user."""
-        found = self._store.session(hash_secret(secret))
+        found = self._store.session(passwords.hash_secret(secret))
         now_ms = wall_ms()
         if found is None:
             raise Unauthenticated("sign in first", code="no-session")
@@ -138,7 +160,7 @@ class AuthService:
 
     def authenticate_token(self, secret: str, source: str) -> Principal:
         """Raises `Unauthenticated` for an unknown, revoked or expired token or a disabled owner."""
-        found = self._store.token(hash_secret(secret))
+        found = self._store.token(passwords.hash_secret(secret))
         now_ms = wall_ms()
         if found is None:
             raise Unauthenticated("this is no valid API token", code="bad-token")
@@ -228,7 +250,14 @@ class AuthService:
             audit.write(writer, audit.entry_of(by, "session.end", session_id))
 
     def _start_session(
-        self, user: User, password: str, source: str, user_agent: str, device: str, own: str | None
+        self,
+        user: User,
+        password: str,
+        source: str,
+        user_agent: str,
+        device: str,
+        own: str | None,
+        code: str,
     ) -> SignedIn:
         now_ms = wall_ms()
         device = device or secrets.token_urlsafe(32)
@@ -241,7 +270,7 @@ class AuthService:
             expires_at_ms=now_ms + ABSOLUTE_MS,
             source=source,
             user_agent=user_agent[:255],
-            secret_hash=hash_secret(secret),
+            secret_hash=passwords.hash_secret(secret),
         )
         outdated = passwords.is_outdated(user.password_hash)
         new_hash = passwords.hash_password(password) if outdated else ""
@@ -250,8 +279,10 @@ class AuthService:
             current = writer.user(user.username)
             if current.disabled or current.password_hash != user.password_hash:
                 raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
+            if needs_code(current, source):
+                take_code(writer, user.id, code, now_ms)
             throttle.succeeded(writer, user.username, source, own)
-            writer.use_device(hash_secret(device), user.id, now_ms, MAX_DEVICES)
+            writer.use_device(passwords.hash_secret(device), user.id, now_ms, MAX_DEVICES)
             writer.drop_old_sessions(now_ms, now_ms - IDLE_MS)
             writer.add_session(session)
             writer.keep_newest_sessions(user.id, MAX_SESSIONS)
@@ -296,8 +327,9 @@ class Told:
             return until_s > known + 1
 
 
-def hash_secret(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+def needs_code(user: User, source: str) -> bool:
+    """Not at the console: who stands there could take the second factor away."""
+    return user.second_factor_since_ms is not None and source != throttle.CONSOLE
 
 
 def make_token(owner: User, name: str, scope: Scope, expires_in_s: int | None) -> tuple[Token, str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 import threading
@@ -91,6 +92,11 @@ def random_password() -> str:
 def hash_password(password: str) -> str:
     with _Slot():
         return _HASHER.hash(_bytes(password))
+
+
+def hash_secret(secret: str) -> bytes:
+    """SHA-256, for what is 99 random bits and more: it needs no slow hash."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def verify(password_hash: str, password: str) -> bool:

@@ -24,6 +24,7 @@ from weir.service.raising import RaiseService
 from weir.service.revisions import RevisionService
 from weir.service.running_document import Running
 from weir.service.sealing import SealingService
+from weir.service.second_factor import SecondFactorService
 from weir.service.setup import SetupService
 from weir.service.states import StateService
 from weir.service.stored import StoredService
@@ -62,6 +63,7 @@ class Service:
         self.raises = RaiseService(store, committer, self.audit)
         self.revisions = RevisionService(store, committer)
         self.auth = AuthService(accounts)
+        self.second_factor = SecondFactorService(accounts)
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)

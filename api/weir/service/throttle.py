@@ -83,6 +83,14 @@ def succeeded(writer: AccountWriter, username: str, source: str, own: str | None
             writer.set_throttle(subject, Throttle(max(state.failures - 1, 0), 0, state.updated_at_ms))
 
 
+def taken_back(writer: AccountWriter, username: str, source: str, own: str | None = None) -> None:
+    """The attempt that was just counted was no guess; those before it stay counted."""
+    for subject in _subjects(username, source, own):
+        state = writer.throttle(subject)
+        if state is not None:
+            writer.set_throttle(subject, Throttle(max(state.failures - 1, 0), 0, state.updated_at_ms))
+
+
 def _subjects(username: str, source: str, own: str | None) -> dict[str, Rule]:
     if own is not None:
         return {f"{OWN.prefix}:{own}": OWN}

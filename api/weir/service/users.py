@@ -10,7 +10,7 @@ from typing import get_args
 
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound
 from weir.service import audit, passwords
-from weir.service.auth import hash_secret, make_token
+from weir.service.auth import make_token
 from weir.service.permissions import RANK, authorize, requires
 from weir.service.types import Principal
 from weir.store.account_rows import Scope, Token, User
@@ -149,7 +149,7 @@ class TokenService:
             if writer.count_tokens(by.user_id) >= MAX_TOKENS_PER_USER:
                 raise Conflict(f"you already have {MAX_TOKENS_PER_USER} tokens", code="too-many")
             token, secret = make_token(writer.user(by.username), name, scope, expires_in_s)
-            writer.add_token(token, hash_secret(secret))
+            writer.add_token(token, passwords.hash_secret(secret))
             audit.write(writer, audit.entry_of(by, "token.create", token.id, detail=f"{name} ({scope})"))
         return token, secret
 

@@ -14,7 +14,8 @@ Scope = Literal["read", "write", "admin"]
 
 USER_COLUMNS = (
     "id, username, password_hash, scope, must_change_password, disabled, created_at_ms, "
-    "password_changed_at_ms, last_sign_in_at_ms"
+    "password_changed_at_ms, last_sign_in_at_ms, "
+    "(SELECT since_ms FROM second_factor WHERE user_id = user.id)"
 )
 SESSION_COLUMNS = (
     "public_id, user_id, created_at_ms, last_seen_at_ms, expires_at_ms, source, user_agent, secret_hash"
@@ -38,6 +39,17 @@ class User:
     created_at_ms: int
     password_changed_at_ms: int
     last_sign_in_at_ms: int | None
+    second_factor_since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactor:
+    """`last_step` is the step of the newest code that was used; `recovery_codes` are those left."""
+
+    secret: str
+    since_ms: int
+    last_step: int
+    recovery_codes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,15 @@ class AuditEntry:
 def user_of(connection: sqlite3.Connection, condition: str, value: str | int) -> User | None:
     row = connection.execute(f"SELECT {USER_COLUMNS} FROM user WHERE {condition}", (value,)).fetchone()
     return None if row is None else to_user(row)
+
+
+def second_factor_of(connection: sqlite3.Connection, user_id: int) -> SecondFactor | None:
+    row = connection.execute(
+        "SELECT secret, since_ms, last_step, (SELECT count(*) FROM recovery_code WHERE user_id = ?1) "
+        "FROM second_factor WHERE user_id = ?1",
+        (user_id,),
+    ).fetchone()
+    return None if row is None else SecondFactor(*row)
 
 
 def to_user(row: tuple[object, ...]) -> User:

@@ -18,6 +18,7 @@ SUMMED = {
     "password_changed_at_ms",
     "session": "public_id, user_id, created_at_ms, expires_at_ms, hex(secret_hash)",
     "token": "public_id, user_id, name, scope, created_at_ms, expires_at_ms, hex(secret_hash)",
+    "second_factor": "user_id, secret, since_ms",
 }
 """By table, what decides who may do what; not when it was used last, which is written often."""
 
@@ -27,6 +28,8 @@ TOLD = {
     "session": "'a session of account ' || coalesce((SELECT username FROM user WHERE id = user_id), user_id) "
     "|| ' is damaged on the disk: it has ended'",
     "token": "'token ' || name || ' is damaged on the disk: it is refused; revoke it and make another'",
+    "second_factor": "'the second factor of account ' || coalesce((SELECT username FROM user WHERE id = "
+    "user_id), user_id) || ' is damaged on the disk: nobody signs in to it until it is removed'",
 }
 """By table, what is said of a damaged row, in SQL."""
 
@@ -34,7 +37,8 @@ TOLD = {
 def fill(connection: sqlite3.Connection) -> None:
     """For accounts that were written without sums: take what is there for right."""
     connection.create_function("weir_sum", -1, row_sum, deterministic=True)
-    for table, summed in SUMMED.items():
+    for table in ("user", "session", "token"):
+        summed = SUMMED[table]
         connection.execute(f"UPDATE {table} SET sum = weir_sum({summed})")
 
 
@@ -50,6 +54,14 @@ def is_intact(connection: sqlite3.Connection, table: str, key: str, value: str |
         f"SELECT sum, {SUMMED[table]} FROM {table} WHERE {key} = ?", (value,)
     ).fetchone()
     return found is not None and row_sum(*found[1:]) == found[0]
+
+
+def is_user_intact(connection: sqlite3.Connection, user_id: int) -> bool:
+    """With the second factor, where there is one."""
+    has = connection.execute("SELECT 1 FROM second_factor WHERE user_id = ?", (user_id,)).fetchone()
+    return is_intact(connection, "user", "id", user_id) and (
+        has is None or is_intact(connection, "second_factor", "user_id", user_id)
+    )
 
 
 def are_intact(connection: sqlite3.Connection, table: str, public_id: str, user_id: int) -> bool:

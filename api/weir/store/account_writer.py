@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from weir.model.problem import Conflict, NotFound
 from weir.store.account_rows import (
@@ -11,10 +12,12 @@ from weir.store.account_rows import (
     TOKEN_COLUMNS,
     AuditEntry,
     Scope,
+    SecondFactor,
     Session,
     Throttle,
     Token,
     User,
+    second_factor_of,
     user_of,
 )
 from weir.store.account_sums import is_intact, keep_sum
@@ -102,6 +105,38 @@ class AccountWriter:
     def delete_user(self, user_id: int) -> None:
         """Sessions and tokens go with the user."""
         self._connection.execute("DELETE FROM user WHERE id = ?", (user_id,))
+
+    def second_factor(self, user_id: int) -> SecondFactor | None:
+        return second_factor_of(self._connection, user_id)
+
+    def set_second_factor(
+        self, user_id: int, secret: str, since_ms: int, step: int, recovery_codes: Sequence[bytes]
+    ) -> None:
+        """`recovery_codes` are hashes."""
+        self._connection.execute(
+            "INSERT INTO second_factor (user_id, secret, since_ms, last_step) VALUES (?, ?, ?, ?)",
+            (user_id, secret, since_ms, step),
+        )
+        self._connection.executemany(
+            "INSERT INTO recovery_code (user_id, code_hash) VALUES (?, ?)",
+            [(user_id, code) for code in recovery_codes],
+        )
+        keep_sum(self._connection, "second_factor", "user_id", user_id)
+
+    def use_step(self, user_id: int, step: int) -> None:
+        """No code of this step or an earlier one is good any more."""
+        self._connection.execute("UPDATE second_factor SET last_step = ? WHERE user_id = ?", (step, user_id))
+
+    def take_recovery_code(self, user_id: int, code_hash: bytes) -> bool:
+        """False when the user has no such code."""
+        return (
+            self._count("DELETE FROM recovery_code WHERE user_id = ? AND code_hash = ?", user_id, code_hash)
+            == 1
+        )
+
+    def remove_second_factor(self, user_id: int) -> bool:
+        """With the recovery codes; False when there is none."""
+        return self._count("DELETE FROM second_factor WHERE user_id = ?", user_id) == 1
 
     def add_session(self, session: Session) -> None:
         self._connection.execute(

@@ -19,14 +19,16 @@ from weir.store.account_rows import (
     TOKEN_AND_OWNER,
     USER_COLUMNS,
     AuditEntry,
+    SecondFactor,
     Session,
     Token,
     User,
     owner_of,
+    second_factor_of,
     to_user,
     user_of,
 )
-from weir.store.account_sums import are_intact, damage, is_intact
+from weir.store.account_sums import are_intact, damage, is_user_intact
 from weir.store.account_writer import AccountWriter
 from weir.store.carried import carry
 from weir.store.database import ACCOUNTS, DEFAULT_WAIT_S, Database
@@ -84,7 +86,11 @@ class AccountStore:
         """Whether a user is as written. Of one that is not, neither password, session nor token is taken
         until somebody sets scope and `disabled` again."""
         with self._database.reading() as connection:
-            return is_intact(connection, "user", "id", user_id)
+            return is_user_intact(connection, user_id)
+
+    def second_factor(self, user_id: int) -> SecondFactor | None:
+        with self._database.reading() as connection:
+            return second_factor_of(connection, user_id)
 
     def user_by_id(self, user_id: int) -> User | None:
         with self._database.reading() as connection:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was written to the accounts' stand-in, taken to the file when that can be written again.
 
-Sessions that began and that ended, refused and accepted sign-ins, known devices and the audit trail. Nothing
-else is written to a stand-in: users, passwords and tokens wait for the file.
+Sessions that began and that ended, refused and accepted sign-ins, codes that were used, known devices and the
+audit trail. Nothing else is written to a stand-in: users, passwords and tokens wait for the file.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def carry(copy: Database, file: Database) -> None:
             # What is older than the password was ended with the one before, perhaps by the console.
             good = [row for row in rows if row[1] in users and row[at] >= users[row[1]]]
             _insert(target, table, columns, good)
+        _use_codes(source, target)
         target.execute("DELETE FROM throttle")
         _insert(target, "throttle", _THROTTLE, source.execute(f"SELECT {_THROTTLE} FROM throttle").fetchall())
         (newest,) = target.execute("SELECT coalesce(max(id), 0) FROM audit").fetchone()
@@ -43,6 +44,23 @@ def _end_sessions(source: sqlite3.Connection, target: sqlite3.Connection) -> Non
     kept = {row[0] for row in source.execute("SELECT secret_hash FROM session")}
     ended = [row for row in target.execute("SELECT secret_hash FROM session") if row[0] not in kept]
     target.executemany("DELETE FROM session WHERE secret_hash = ?", ended)
+
+
+def _use_codes(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Codes of second factors that were used meanwhile, of those that are still the same."""
+    used = source.execute("SELECT last_step, user_id, since_ms FROM second_factor").fetchall()
+    target.executemany(
+        "UPDATE second_factor SET last_step = max(last_step, ?) WHERE user_id = ? AND since_ms = ?", used
+    )
+    same = {(user_id, since) for _, user_id, since in used}
+    left = set(source.execute("SELECT user_id, code_hash FROM recovery_code"))
+    codes = "SELECT user_id, code_hash, since_ms FROM recovery_code JOIN second_factor USING (user_id)"
+    gone = [
+        (user_id, code)
+        for user_id, code, since in target.execute(codes)
+        if (user_id, since) in same and (user_id, code) not in left
+    ]
+    target.executemany("DELETE FROM recovery_code WHERE user_id = ? AND code_hash = ?", gone)
 
 
 def _insert(target: sqlite3.Connection, table: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:

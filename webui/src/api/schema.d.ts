@@ -18,6 +18,7 @@ export interface paths {
          * Start a session
          * @description Sets the cookies `weir_session` and `weir_device`. After several failures the account and the origin have
          *     to wait (429); a browser that has signed in before shows its `weir_device` and does not wait for others.
+         *     An account with a second factor is refused without `code` (`code-needed`), which counts as no failure.
          */
         post: operations["sign_in"];
         delete?: never;
@@ -74,6 +75,64 @@ export interface paths {
          * @description Your other sessions end.
          */
         post: operations["change_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether you sign in with a second factor */
+        get: operations["get_second_factor"];
+        /**
+         * Sign in with a second factor from now on
+         * @description Takes the offered secret and the code that the app shows for it. Your other sessions end.
+         */
+        put: operations["begin_second_factor"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/second-factor/offer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a secret for an authenticator app
+         * @description Nothing changes until a code of the app is sent with it.
+         */
+        post: operations["offer_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/second-factor/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sign in with the password alone from now on */
+        post: operations["remove_second_factor"];
         delete?: never;
         options?: never;
         head?: never;
@@ -178,6 +237,28 @@ export interface paths {
          */
         post: operations["reset_password"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove an account's second factor
+         * @description For somebody who has lost app and recovery codes: the password is enough then. The account's sessions end.
+         */
+        delete: operations["remove_second_factor_of"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4153,6 +4234,8 @@ export interface components {
         SignInInput: {
             username: string;
             password: string;
+            /** @description Of an account with a second factor: the six digits that its app shows, or a recovery code. Without it such an account is refused with `code-needed`. */
+            code?: string;
         };
         User: {
             username: string;
@@ -4165,6 +4248,8 @@ export interface components {
             must_change_password: boolean;
             created_at: string;
             last_sign_in_at: string | null;
+            /** @description null: the password is enough. */
+            second_factor_since: string | null;
         };
         SignInAnswer: {
             user: components["schemas"]["User"];
@@ -4185,6 +4270,31 @@ export interface components {
         PasswordInput: {
             old_password: string;
             new_password: string;
+        };
+        SecondFactor: {
+            /** @description null: there is none. */
+            since: string | null;
+            recovery_codes_left: number;
+        };
+        SecondFactorOffer: {
+            /** @description In base32, to be typed where nothing can be scanned. */
+            secret: string;
+            /** @description `otpauth://...`, what the QR code says. */
+            uri: string;
+            /** @description The QR code as an SVG document. */
+            qr_svg: string;
+        };
+        SecondFactorInput: {
+            password: string;
+            secret: string;
+            code: string;
+        };
+        RecoveryCodes: {
+            /** @description Each is good once, in place of the app's code. Shown this once. */
+            recovery_codes: string[];
+        };
+        PasswordProof: {
+            password: string;
         };
         Session: {
             id: string;
@@ -14720,6 +14830,98 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    get_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactor"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    begin_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecondFactorInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    offer_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactorOffer"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    remove_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordProof"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_sessions: {
         parameters: {
             query?: never;
@@ -14905,6 +15107,27 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["UserCreated"];
                 };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    remove_second_factor_of: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["PROBLEM"];
         };

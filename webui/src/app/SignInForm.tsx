@@ -11,16 +11,22 @@ import { Note } from "@/ui/blocks";
 export function SignInForm({ username, onDone }: { username?: string; onDone: () => void }) {
   const [name, setName] = useState(username ?? "");
   const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const [asked, setAsked] = useState(false);
   const signIn = useMutation({
-    mutationFn: () => need(api.POST("/api/v1/auth/sign-in", { body: { username: name, password } })),
+    mutationFn: () => need(api.POST("/api/v1/auth/sign-in", { body: { username: name, password, code } })),
     onSuccess: async (answer) => {
       await queryClient.query({ ...meQuery, staleTime: 0 });
       setSession("in", answer.csrf_token);
       onDone();
     },
+    onError: (error) => {
+      if (asProblem(error).code === "code-needed") setAsked(true);
+    },
     meta: { inline: true },
   });
   const problem = signIn.error ? asProblem(signIn.error) : null;
+  const isAsked = problem?.code === "code-needed";
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (!signIn.isPending) signIn.mutate();
@@ -50,7 +56,21 @@ export function SignInForm({ username, onDone }: { username?: string; onDone: ()
         onChange={(event) => setPassword(event.currentTarget.value)}
         data-autofocus={username !== undefined || undefined}
       />
-      {problem ? (
+      {asked ? (
+        <TextInput
+          size="sm"
+          label="Code"
+          description="What the authenticator app shows now, or a recovery code."
+          autoComplete="one-time-code"
+          autoCapitalize="none"
+          spellCheck={false}
+          required
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+          autoFocus
+        />
+      ) : null}
+      {problem && !isAsked ? (
         <Note severity="error" live>
           {problem.message}
           {problem.retryAfterS !== null && problem.status === 429

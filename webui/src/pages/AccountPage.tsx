@@ -10,6 +10,7 @@ import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks";
 import { agoText } from "@/ui/format";
 import { browserWords } from "@/ui/words";
+import { SecondFactor } from "./SecondFactor";
 
 const MAY = {
   read: "read: see everything, change nothing",
@@ -38,6 +39,7 @@ export default function AccountPage() {
         <Section title="Password">
           <PasswordForm />
         </Section>
+        <SecondFactor />
       </Columns>
       <Sessions />
     </Page>

@@ -22,18 +22,49 @@ const user = (state: MockState) => ({
   must_change_password: state.mustChange,
   created_at: "2026-01-01T00:00:00Z",
   last_sign_in_at: null,
+  second_factor_since: state.secondFactor,
 });
+
+function secondFactor(state: MockState): HttpHandler[] {
+  const at = `${API}/auth/second-factor`;
+  return [
+    http.get(at, () =>
+      HttpResponse.json({ since: state.secondFactor, recovery_codes_left: state.secondFactor ? 8 : 0 }),
+    ),
+    http.post(`${at}/offer`, () =>
+      HttpResponse.json({ secret: "ABCDEFGH".repeat(4), uri: "otpauth://totp/x", qr_svg: "<svg/>" }),
+    ),
+    http.put(at, async ({ request }) => {
+      const body = (await request.json()) as { password: string; code: string };
+      if (body.password !== "secret")
+        return problem(403, "wrong-password", "The password is wrong.", { path: "password" });
+      if (body.code !== "123456")
+        return problem(400, "wrong-code", "The code does not fit.", { path: "code" });
+      state.secondFactor = "2026-01-01T00:00:00Z";
+      return HttpResponse.json({ recovery_codes: ["aaaaa-bbbbb-ccccc-ddddd", "eeeee-fffff-ggggg-hhhhh"] });
+    }),
+    http.post(`${at}/remove`, () => {
+      state.secondFactor = null;
+      return none();
+    }),
+  ];
+}
 
 function auth(state: MockState): HttpHandler[] {
   return [
     ...setupHandlers(state),
+    ...secondFactor(state),
     http.get(`${API}/auth/me`, () =>
       state.signedIn ? HttpResponse.json(me(state)) : problem(401, "unauthenticated", "Sign in first."),
     ),
     http.post(`${API}/auth/sign-in`, async ({ request }) => {
-      const body = (await request.json()) as { password: string };
+      const body = (await request.json()) as { password: string; code?: string };
       if (body.password !== (state.password ?? "secret"))
         return problem(401, "unauthenticated", "User name or password is wrong.");
+      if (state.secondFactor !== null && !body.code)
+        return problem(401, "code-needed", "This account needs a code.");
+      if (state.secondFactor !== null && body.code !== "123456")
+        return problem(401, "wrong-code", "The code is wrong.");
       state.signedIn = true;
       return HttpResponse.json({
         user: user(state),

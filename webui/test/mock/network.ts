@@ -144,6 +144,7 @@ const user: User = {
   must_change_password: false,
   created_at: "2026-01-01T00:00:00Z",
   last_sign_in_at: "2026-01-02T00:00:00Z",
+  second_factor_since: null,
 };
 const token: Token = {
   id: "t1",

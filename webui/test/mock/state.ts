@@ -24,6 +24,7 @@ export interface MockState {
   routeCount: number;
   signedIn: boolean;
   mustChange: boolean;
+  secondFactor: string | null;
   /** What a new router tells; nothing once it was set up. */
   fresh?: Setup | null;
   raises: Raise[];
@@ -184,6 +185,7 @@ export function newState(count = 24, routeCount = 1): MockState {
     routeCount,
     signedIn: true,
     mustChange: false,
+    secondFactor: null,
     queues: mockQueues(count),
     staged: new Map(),
     conflicts: [],

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from socket import gethostname
 from typing import Any
 
 from flask import Response, request
 
+from weir.formats import qr
 from weir.http.context import me, service
 from weir.http.endpoint import PUBLIC, SIGNED_IN, Resource, answer
 from weir.http.rendering import moment
@@ -35,10 +37,13 @@ def sign_in(body: dict[str, Any]) -> Response:
 
     Sets the cookies `weir_session` and `weir_device`. After several failures the account and the origin have
     to wait (429); a browser that has signed in before shows its `weir_device` and does not wait for others.
+    An account with a second factor is refused without `code` (`code-needed`), which counts as no failure.
     """
     agent = request.headers.get("User-Agent", "")[:255]
     device = request.cookies.get(DEVICE_COOKIE, "")[:MAX_SECRET_CHARS]
-    signed = service().auth.sign_in(body["username"], body["password"], origin(), agent, device)
+    signed = service().auth.sign_in(
+        body["username"], body["password"], origin(), agent, device, body.get("code", "")
+    )
     response = answer(
         {
             "user": user_json(service().users.get(signed.principal, signed.principal.username)),
@@ -83,6 +88,49 @@ def change_password(body: dict[str, Any]) -> Response:
     Your other sessions end.
     """
     service().auth.change_password(me(), body["old_password"], body["new_password"])
+    return answer(None, 204)
+
+
+@resource.operation("GET", "/auth/second-factor", scope=SIGNED_IN, answers=accounts.SecondFactor)
+def get_second_factor() -> Response:
+    """Whether you sign in with a second factor"""
+    found = service().second_factor.get(me())
+    since_ms, left = (None, 0) if found is None else (found.since_ms, found.recovery_codes)
+    return answer({"since": moment(since_ms), "recovery_codes_left": left})
+
+
+@resource.operation("POST", "/auth/second-factor/offer", scope=SIGNED_IN, answers=accounts.SecondFactorOffer)
+def offer_second_factor() -> Response:
+    """Make a secret for an authenticator app
+
+    Nothing changes until a code of the app is sent with it.
+    """
+    offer = service().second_factor.offer(me(), f"Weir {gethostname()}")
+    return answer({"secret": offer.secret, "uri": offer.uri, "qr_svg": qr.svg_of(offer.uri)})
+
+
+@resource.operation(
+    "PUT",
+    "/auth/second-factor",
+    scope=SIGNED_IN,
+    body=accounts.SecondFactorInput,
+    answers=accounts.RecoveryCodes,
+)
+def begin_second_factor(body: dict[str, Any]) -> Response:
+    """Sign in with a second factor from now on
+
+    Takes the offered secret and the code that the app shows for it. Your other sessions end.
+    """
+    codes = service().second_factor.begin(me(), body["password"], body["secret"], body["code"])
+    return answer({"recovery_codes": codes})
+
+
+@resource.operation(
+    "POST", "/auth/second-factor/remove", scope=SIGNED_IN, body=accounts.PasswordProof, status=204
+)
+def remove_second_factor(body: dict[str, Any]) -> Response:
+    """Sign in with the password alone from now on"""
+    service().second_factor.remove(me(), body["password"])
     return answer(None, 204)
 
 

@@ -26,6 +26,7 @@ def user_json(user: User) -> dict[str, Any]:
         "must_change_password": user.must_change_password,
         "created_at": moment(user.created_at_ms),
         "last_sign_in_at": moment(user.last_sign_in_at_ms),
+        "second_factor_since": moment(user.second_factor_since_ms),
     }
 
 
@@ -90,6 +91,16 @@ def reset_password(username: str) -> Response:
     """
     one_time = service().users.reset_password(me(), username)
     return answer({"user": user_json(service().users.get(me(), username)), "one_time_password": one_time})
+
+
+@resource.operation("DELETE", USER + "/second-factor", scope=ADMIN, status=204)
+def remove_second_factor_of(username: str) -> Response:
+    """Remove an account's second factor
+
+    For somebody who has lost app and recovery codes: the password is enough then. The account's sessions end.
+    """
+    service().second_factor.remove_of(me(), username)
+    return answer(None, 204)
 
 
 @resource.operation("GET", "/tokens", scope=SIGNED_IN, query=Page, answers=accounts.TokenPage)

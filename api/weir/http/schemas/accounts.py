@@ -8,12 +8,20 @@ from marshmallow import fields, validate
 from weir.http.schemas.base import Answer, Flag, Input, Text, Whole, one_of
 
 SCOPES = ("read", "write", "admin")
+SECRET_PATTERN = r"^[A-Z2-7]{32}$"
 USERNAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,31}$"
 
 
 class SignInInput(Input):
     username = Text(min_length=1, max_length=64, required=True)
     password = Text(min_length=1, max_length=1024, required=True)
+    code = Text(
+        max_length=64,
+        metadata={
+            "description": "Of an account with a second factor: the six digits that its app shows, or a "
+            "recovery code. Without it such an account is refused with `code-needed`."
+        },
+    )
 
 
 class PasswordInput(Input):
@@ -28,6 +36,9 @@ class User(Answer):
     must_change_password = fields.Boolean()
     created_at = fields.String()
     last_sign_in_at = fields.String(allow_none=True)
+    second_factor_since = fields.String(
+        allow_none=True, metadata={"description": "null: the password is enough."}
+    )
 
 
 class UserPage(Answer):
@@ -58,6 +69,34 @@ class UserCreated(Answer):
     one_time_password = fields.String(
         allow_none=True, metadata={"description": "Shown this once; it must be changed at the first sign-in."}
     )
+
+
+class SecondFactor(Answer):
+    since = fields.String(allow_none=True, metadata={"description": "null: there is none."})
+    recovery_codes_left = fields.Integer()
+
+
+class SecondFactorOffer(Answer):
+    secret = fields.String(metadata={"description": "In base32, to be typed where nothing can be scanned."})
+    uri = fields.String(metadata={"description": "`otpauth://...`, what the QR code says."})
+    qr_svg = fields.String(metadata={"description": "The QR code as an SVG document."})
+
+
+class SecondFactorInput(Input):
+    password = Text(min_length=1, max_length=1024, required=True)
+    secret = Text(required=True, validate=[validate.Regexp(SECRET_PATTERN)])
+    code = Text(min_length=1, max_length=16, required=True)
+
+
+class RecoveryCodes(Answer):
+    recovery_codes = fields.List(
+        fields.String(),
+        metadata={"description": "Each is good once, in place of the app's code. Shown this once."},
+    )
+
+
+class PasswordProof(Input):
+    password = Text(min_length=1, max_length=1024, required=True)
 
 
 class Session(Answer):

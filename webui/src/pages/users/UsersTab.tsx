@@ -19,10 +19,13 @@ function useUserAction() {
     mutationFn: async (
       action:
         | { username: string; do: "delete" | "toggle"; disabled: boolean }
+        | { username: string; do: "unguard" }
         | { username: string; do: "scope"; scope: Scope },
     ) => {
       const params = { path: { username: action.username } };
       if (action.do === "delete") await need(api.DELETE("/api/v1/users/{username}", { params }));
+      else if (action.do === "unguard")
+        await need(api.DELETE("/api/v1/users/{username}/second-factor", { params }));
       else
         await need(
           api.PATCH("/api/v1/users/{username}", {
@@ -40,6 +43,7 @@ export function UsersTab() {
   const me = useQuery(meQuery).data;
   const act = useUserAction();
   const [removing, setRemoving] = useState<User | null>(null);
+  const [unguarding, setUnguarding] = useState<User | null>(null);
   const [secret, setSecret] = useState<{ what: string; value: string } | null>(null);
   const reset = useMutation({
     mutationFn: async (username: string) =>
@@ -62,6 +66,7 @@ export function UsersTab() {
           {user.username === me?.username ? <Tag>you</Tag> : null}
           {user.disabled ? <Tag>off</Tag> : null}
           {user.must_change_password ? <Tag tone="warn">one-time password</Tag> : null}
+          {user.second_factor_since !== null ? <Tag tone="ok">second factor</Tag> : null}
         </span>
       ),
     },
@@ -98,6 +103,11 @@ export function UsersTab() {
             <Button size="compact-xs" onClick={() => reset.mutate(user.username)}>
               New password
             </Button>
+            {user.second_factor_since !== null ? (
+              <Button size="compact-xs" onClick={() => setUnguarding(user)}>
+                Remove second factor
+              </Button>
+            ) : null}
             <Button
               size="compact-xs"
               onClick={() => act.mutate({ username: user.username, do: "toggle", disabled: !user.disabled })}
@@ -137,6 +147,23 @@ export function UsersTab() {
           setSecret({ what: `One-time password of ${username}`, value: password })
         }
       />
+      {unguarding ? (
+        <AskOnce
+          title={`Remove the second factor of ${unguarding.username}?`}
+          action="Remove it"
+          busy={act.isPending}
+          onClose={() => setUnguarding(null)}
+          onDo={() =>
+            act.mutate(
+              { username: unguarding.username, do: "unguard" },
+              { onSettled: () => setUnguarding(null) },
+            )
+          }
+        >
+          For somebody who has lost the authenticator app and the recovery codes. The password is enough to
+          sign in then, and the sessions of {unguarding.username} end at once.
+        </AskOnce>
+      ) : null}
       {removing ? (
         <AskOnce
           title={`Delete ${removing.username}?`}

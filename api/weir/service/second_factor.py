@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an account signs in with beside its password: the code of an app, or a recovery code.
+
+A code is good once (RFC 6238, section 5.2). Wrong ones count as wrong passwords do (`weir.service.throttle`).
+API tokens need none, and neither does the console: who stands at the router can take it away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
+from weir.service import audit, passwords, throttle, totp
+from weir.service.permissions import requires
+from weir.service.types import Principal
+from weir.store.account_rows import SecondFactor
+from weir.store.account_writer import AccountWriter
+from weir.store.accounts import AccountStore
+from weir.store.clock import wall_ms
+
+RECOVERY_CODES = 8
+WRONG_CODE = "the code is wrong, or it was used already; wait for the app's next one"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A secret that is kept nowhere until a code proves that an app has it."""
+
+    secret: str
+    uri: str
+
+
+class SecondFactorService:
+    """Each account's own."""
+
+    def __init__(self, store: AccountStore) -> None:
+        self._store = store
+
+    @requires("self")
+    def get(self, by: Principal) -> SecondFactor | None:
+        return self._store.second_factor(by.user_id)
+
+    @requires("self")
+    def offer(self, by: Principal, issuer: str) -> Offer:
+        """A new secret for an app; nothing changes yet. Raises `Forbidden` (`session-needed`)."""
+        _need_session(by)
+        secret = totp.make_secret()
+        return Offer(secret, totp.uri(secret, by.username, issuer))
+
+    @requires("self")
+    def begin(self, by: Principal, password: str, secret: str, code: str) -> list[str]:
+        """Ask for a code from now on; the recovery codes, which are shown this once. Other sessions end.
+
+        Raises `Forbidden` (`session-needed`, `wrong-password`), `Invalid` (`bad-secret`, `wrong-code`),
+        `Conflict` (`second-factor-exists`), `Throttled`.
+        """
+        _need_session(by)
+        if not totp.is_secret(secret):
+            raise Invalid("this is no secret that the router has made", code="bad-secret", path="secret")
+        self._check_password(by, password, "second-factor.set")
+        now_ms = wall_ms()
+        step = totp.step_of(secret, code.strip(), now_ms)
+        if step is None:
+            raise Invalid(
+                "the code does not fit: type the one that the app shows now, and check the clocks of "
+                "telephone and router",
+                code="wrong-code",
+                path="code",
+            )
+        codes = [passwords.random_password() for _ in range(RECOVERY_CODES)]
+        with self._store.write() as writer:
+            if self._store.second_factor(by.user_id) is not None:
+                raise Conflict(
+                    "this account has a second factor; remove it first", code="second-factor-exists"
+                )
+            hashes = [passwords.hash_secret(one) for one in codes]
+            writer.set_second_factor(by.user_id, secret, now_ms, step, hashes)
+            writer.end_sessions(by.user_id, but=by.credential_id)
+            audit.write(writer, audit.entry_of(by, "second-factor.set", by.username))
+        return codes
+
+    @requires("self")
+    def remove(self, by: Principal, password: str) -> None:
+        """The password is enough from now on. Raises `Forbidden`, `NotFound`, `Throttled`."""
+        _need_session(by)
+        self._check_password(by, password, "second-factor.remove")
+        with self._store.write() as writer:
+            _remove(writer, by, by.user_id, by.username)
+
+    @requires("users.manage")
+    def remove_of(self, by: Principal, username: str) -> None:
+        """For somebody who has lost the telephone; the user's sessions end. Raises `NotFound`."""
+        with self._store.write() as writer:
+            user = writer.user(username)
+            _remove(writer, by, user.id, user.username)
+            writer.end_sessions(user.id)
+
+    def _check_password(self, by: Principal, password: str, action: str) -> None:
+        """A session that somebody left open is not enough. Raises `Forbidden`, `Throttled`."""
+        own = f"session:{by.credential_id}"
+        with self._store.write(passing=True) as writer:
+            throttle.begin_attempt(writer, by.username, by.source, wall_ms(), own)
+        user = self._store.user_by_id(by.user_id)
+        right = user is not None and passwords.verify(user.password_hash, password)
+        with self._store.write(passing=True) as writer:
+            if right:
+                throttle.succeeded(writer, by.username, by.source, own)
+                return
+            audit.write(writer, audit.entry_of(by, action, by.username, "refused", "wrong password"))
+        raise Forbidden("the password is wrong", code="wrong-password", path="password")
+
+
+def take_code(writer: AccountWriter, user_id: int, code: str, now_ms: int) -> None:
+    """Use up the code of an account that needs one. Raises `Unauthenticated` (`wrong-code`)."""
+    kept = writer.second_factor(user_id)
+    if kept is None:
+        return
+    typed = code.strip().lower()
+    if writer.take_recovery_code(user_id, passwords.hash_secret(typed)):
+        return
+    step = totp.step_of(kept.secret, typed.replace(" ", ""), now_ms, kept.last_step)
+    if step is None:
+        raise Unauthenticated(WRONG_CODE, code="wrong-code", path="code")
+    writer.use_step(user_id, step)
+
+
+def _remove(writer: AccountWriter, by: Principal, user_id: int, username: str) -> None:
+    if not writer.remove_second_factor(user_id):
+        raise NotFound(f"{username!r} has no second factor", path="second-factor")
+    audit.write(writer, audit.entry_of(by, "second-factor.remove", username))
+
+
+def _need_session(by: Principal) -> None:
+    if by.via != "session":
+        raise Forbidden("only a signed-in person does this, not an API token", code="session-needed")

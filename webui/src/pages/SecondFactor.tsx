@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
+import { useState, type SyntheticEvent } from "react";
+import { api, need } from "@/api/client";
+import { asProblem, messagesByField } from "@/api/problem";
+import { queryClient, sessionsQuery } from "@/api/queries";
+import { Note, Section, Skeleton } from "@/ui/blocks";
+import { CopyButton } from "@/ui/CopyButton";
+import { stampText } from "@/ui/format";
+import { say } from "@/ui/toast";
+import classes from "./SecondFactor.module.css";
+
+const LOW = 3;
+
+const secondFactorQuery = queryOptions({
+  queryKey: ["accounts", "second-factor"],
+  queryFn: () => need(api.GET("/api/v1/auth/second-factor")),
+});
+
+async function refresh(): Promise<void> {
+  await Promise.all([
+    queryClient.invalidateQueries({ queryKey: secondFactorQuery.queryKey }),
+    queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey }),
+  ]);
+}
+
+/** What the account signs in with beside its password: none, or an authenticator app and recovery codes. */
+export function SecondFactor() {
+  const query = useQuery(secondFactorQuery);
+  const [codes, setCodes] = useState<readonly string[] | null>(null);
+  return (
+    <Section title="Second factor">
+      {codes ? (
+        <RecoveryCodes codes={codes} onDone={() => setCodes(null)} />
+      ) : query.isError ? (
+        <Note severity="error">{asProblem(query.error).message}</Note>
+      ) : query.isPending ? (
+        <Skeleton />
+      ) : query.data.since === null ? (
+        <SetUp onSet={setCodes} />
+      ) : (
+        <Remove since={query.data.since} left={query.data.recovery_codes_left} />
+      )}
+    </Section>
+  );
+}
+
+function SetUp({ onSet }: { onSet: (codes: readonly string[]) => void }) {
+  const offer = useMutation({
+    mutationFn: () => need(api.POST("/api/v1/auth/second-factor/offer")),
+    meta: { inline: true },
+  });
+  if (offer.data) return <Prove {...offer.data} onSet={onSet} onCancel={offer.reset} />;
+  return (
+    <div className="stack">
+      <p className="dim">
+        Without one the password is enough to sign in. With one, a code of an authenticator app on your
+        telephone is needed, too.
+      </p>
+      {offer.isError ? (
+        <Note severity="error" live>
+          {asProblem(offer.error).message}
+        </Note>
+      ) : null}
+      <div>
+        <Button onClick={() => offer.mutate()} loading={offer.isPending}>
+          Set up an authenticator app
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+interface ProveProps {
+  secret: string;
+  qr_svg: string;
+  onSet: (codes: readonly string[]) => void;
+  onCancel: () => void;
+}
+
+function Prove({ secret, qr_svg: picture, onSet, onCancel }: ProveProps) {
+  const [code, setCode] = useState("");
+  const [password, setPassword] = useState("");
+  const begin = useMutation({
+    mutationFn: async () => {
+      const body = { secret, password, code: code.replaceAll(" ", "") };
+      const made = await need(api.PUT("/api/v1/auth/second-factor", { body }));
+      onSet(made.recovery_codes);
+      await refresh();
+    },
+    meta: { inline: true },
+  });
+  const problem = begin.error ? asProblem(begin.error) : null;
+  const messages = problem ? messagesByField(problem) : {};
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    if (!begin.isPending) begin.mutate();
+  };
+  return (
+    <form onSubmit={submit} className="stack">
+      <p>Scan this with the app, or type the key into it. Then type the code that the app shows.</p>
+      <img
+        className={classes.code}
+        alt="QR code of the key"
+        src={`data:image/svg+xml;utf8,${encodeURIComponent(picture)}`}
+      />
+      <p>
+        Key: <span className="mono">{secret.match(/.{4}/g)?.join(" ")}</span>
+      </p>
+      <TextInput
+        size="sm"
+        label="Code"
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        required
+        value={code}
+        error={messages["code"]}
+        onChange={(event) => setCode(event.currentTarget.value)}
+        autoFocus
+      />
+      <PasswordInput
+        size="sm"
+        label="Your password"
+        autoComplete="current-password"
+        required
+        value={password}
+        error={messages["password"]}
+        onChange={(event) => setPassword(event.currentTarget.value)}
+      />
+      {problem && !messages["code"] && !messages["password"] ? (
+        <Note severity="error" live>
+          {problem.message}
+        </Note>
+      ) : null}
+      <div className="row">
+        <Button type="submit" variant="filled" loading={begin.isPending}>
+          Ask for a code from now on
+        </Button>
+        <Button onClick={onCancel}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+/** They do not come back, so closing them is a choice. */
+function RecoveryCodes({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
+  const text = codes.join("\n");
+  return (
+    <div className="stack">
+      <Note severity="ok" live>
+        The app&apos;s code is needed from now on. Your other sessions have ended.
+      </Note>
+      <p>
+        Keep these recovery codes where the telephone is not. Each signs you in once without the app; they are
+        shown only now.
+      </p>
+      <ul className={classes.codes} aria-label="Recovery codes">
+        {codes.map((code) => (
+          <li key={code} className="mono">
+            {code}
+          </li>
+        ))}
+      </ul>
+      <div className="row">
+        <CopyButton text={text} />
+        <Button
+          component="a"
+          href={`data:text/plain;charset=utf-8,${encodeURIComponent(`${text}\n`)}`}
+          download="weir-recovery-codes.txt"
+        >
+          Save as a file
+        </Button>
+        <Button variant="filled" onClick={onDone}>
+          I have kept them
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function Remove({ since, left }: { since: string; left: number }) {
+  const [password, setPassword] = useState("");
+  const remove = useMutation({
+    mutationFn: async () => {
+      await need(api.POST("/api/v1/auth/second-factor/remove", { body: { password } }));
+      await refresh();
+    },
+    onSuccess: () => say("ok", "The second factor was removed. The password is enough to sign in."),
+    meta: { inline: true },
+  });
+  const problem = remove.error ? asProblem(remove.error) : null;
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    if (!remove.isPending) remove.mutate();
+  };
+  return (
+    <form onSubmit={submit} className="stack">
+      <p>
+        An authenticator app is asked for since {stampText(since)}. {left} recovery{" "}
+        {left === 1 ? "code is" : "codes are"} left.
+      </p>
+      {left < LOW ? (
+        <Note severity="warning">Remove it and set it up again to get new recovery codes.</Note>
+      ) : null}
+      <PasswordInput
+        size="sm"
+        label="Your password"
+        autoComplete="current-password"
+        required
+        value={password}
+        error={problem?.path === "password" ? problem.message : undefined}
+        onChange={(event) => setPassword(event.currentTarget.value)}
+      />
+      {problem && problem.path !== "password" ? (
+        <Note severity="error" live>
+          {problem.message}
+        </Note>
+      ) : null}
+      <div>
+        <Button type="submit" color="red" variant="light" loading={remove.isPending}>
+          Remove the second factor
+        </Button>
+      </div>
+    </form>
+  );
+}
