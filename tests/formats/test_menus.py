@@ -165,6 +165,39 @@ def test_a_name_that_the_kernel_does_not_take_is_derived_and_both_are_named() ->
     assert str(north["id"]) in line.reason
 
 
+def test_a_queue_names_an_interface_as_the_file_does() -> None:
+    report = import_of(
+        '/interface ethernet\nset [ find default-name=ether1 ] name="to the north"\n'
+        '/queue simple\nadd name=north target="to the north" max-limit=10M/10M\n'
+    )
+    (queue,) = report.queues
+    assert queue.target == ("ether1",)
+    assert [(line.fate, line.code) for line in report.lines] == [
+        ("changed", "label"),
+        ("changed", "interface-name"),
+    ]
+
+
+def test_an_interface_that_masquerades_is_outside_and_its_drop_rule_is_the_policy() -> None:
+    report = import_of(
+        "/ip firewall filter\nadd action=drop chain=forward connection-nat-state=!dstnat "
+        "connection-state=new in-interface=ether1\n"
+        "/ip firewall nat\nadd action=masquerade chain=srcnat out-interface=ether1\n"
+    )
+    assert only(report, "interface")["role"] == "wan"
+    assert [line.code for line in report.lines] == ["policy", "zone"]
+    assert only(report, "firewall")["masquerade"] is False
+
+
+def test_a_netmap_to_one_host_is_a_port_forward() -> None:
+    report = import_of(
+        "/ip firewall nat\nadd action=netmap chain=dstnat dst-port=443 in-interface=ether1 protocol=tcp "
+        "to-addresses=192.168.9.6 to-ports=3389\n"
+    )
+    rule = only(report, "nat-rule")
+    assert (rule["type"], rule["to_address"], rule["to_port"]) == ("destination", "192.168.9.6/32", 3389)
+
+
 def test_no_secret_is_in_a_report() -> None:
     key = "aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gMTI="
     report = import_of(

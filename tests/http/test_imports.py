@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ DEVICES = b"""Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4
 Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment
 1,Acme,1,cpe,Tower,,203.0.113.10,,10,5,100,20,
 """
+FIXTURES = Path(__file__).parents[1] / "formats/fixtures/routeros"
 NETWORK = b'{"Tower": {"downloadBandwidthMbps": 1000, "uploadBandwidthMbps": 500, "type": "site"}}'
 
 
@@ -49,6 +51,24 @@ def test_a_report_changes_nothing_and_its_commit_is_one_revision(api: Client) ->
     assert names["ACME"]["path"][0]["name"] == "ALL"
     assert api("GET", "/revisions/1").json["message"] == "moving in"
     assert api("GET", f"/import/reports/{report['id']}").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["home", "tower", "branch"])
+def test_a_whole_router_is_committed_as_one_revision_and_again_changes_nothing(
+    api: Client, name: str
+) -> None:
+    data = (FIXTURES / name / "export.rsc").read_bytes()
+    report = upload(api, "routeros", data).json
+    errors = [found for found in report["findings"] if found["severity"] == "error"]
+    assert (report["can_commit"], errors) == (True, [])
+    kinds = {item["kind"]: item["added"] for item in report["kinds"]}
+    assert sum(kinds.values()) == report["counts"]["added"]
+    assert {"interface", "firewall-rule", "nat-rule", "dns"} <= kinds.keys()
+    done = api("POST", f"/import/reports/{report['id']}/commit", {})
+    assert done.status_code == 200, done.json
+    assert api("GET", "/firewall-rules").json["total"] == kinds["firewall-rule"]
+    again = upload(api, "routeros", data).json
+    assert (again["counts"], again["kinds"]) == ({"added": 0, "changed": 0, "removed": 0}, [])
 
 
 def test_an_import_that_is_already_there_changes_nothing(api: Client) -> None:

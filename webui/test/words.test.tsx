@@ -15,6 +15,17 @@ describe("numbers", () => {
   });
 });
 
+describe("an import", () => {
+  it("says for each kind how many objects there are", async () => {
+    renderAt("/import?report=rep1");
+    const kinds = within(await screen.findByRole("list", { name: "Objects by kind" }));
+    expect(kinds.getAllByRole("listitem").map((item) => item.textContent)).toEqual([
+      "1 interface 1 changed",
+      "2 queues 2 added",
+    ]);
+  });
+});
+
 describe("one of a kind", () => {
   it("is counted in the singular by an import", async () => {
     const answer = await fetch(new URL("/api/v1/import/reports/rep1", "http://localhost"));

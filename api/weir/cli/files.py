@@ -107,6 +107,9 @@ def show_report(session: Session, answer: Json, path: str, all_lines: bool) -> N
         f"{summary['warning']} with warnings, {summary['left_out']} left out."
     )
     click.echo(f"Objects: {counts['added']} added, {counts['changed']} changed, {counts['removed']} removed.")
+    for kind in answer["kinds"]:
+        said = [f"{kind[action]} {action}" for action in ("added", "changed", "removed") if kind[action]]
+        click.echo(f"    {kind['kind']}: {', '.join(said)}")
     fates = ("left_out", "warning", "changed", *(("imported",) if all_lines else ()))
     for fate in fates:
         most = None if all_lines else SHOWN_LINES

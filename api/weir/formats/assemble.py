@@ -50,7 +50,8 @@ def assemble(
     del names, resolve
     _Tree(drafts, owners, ids, parents, existing).settle()
     del owners
-    _settle_targets(drafts, ids, parents, existing)
+    interfaces = {*existing.of_kind("interface"), *(item.id for item in others if item.kind == "interface")}
+    _settle_targets(drafts, ids, parents, existing, interfaces)
     positions = _positions(drafts, ids, parents, existing)
     finished = _Queues(drafts, queue_types, existing)
     queues = PackedQueues(map(finished.take, ids, parents, positions))
@@ -177,11 +178,14 @@ class _Tree:
 
 
 def _settle_targets(
-    drafts: Sequence[Draft], ids: Sequence[str], parents: Iterable[str | None], existing: Document
+    drafts: Sequence[Draft],
+    ids: Sequence[str],
+    parents: Iterable[str | None],
+    existing: Document,
+    interfaces: Container[str],
 ) -> None:
     """A queue that cannot match as the file wanted is kept as a parent, or switched off."""
     with_children = {parent for parent in parents if parent is not None}
-    interfaces = existing.of_kind("interface")
     widened: set[str] = set()
     for draft, object_id in zip(drafts, ids, strict=True):
         widened.update(draft.line.widened or ())

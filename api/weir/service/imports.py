@@ -10,13 +10,14 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
 from weir import formats
 from weir.formats import ImportReport, Line
+from weir.kinds import DECLARED
 from weir.memory import give_back_soon
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
@@ -33,12 +34,14 @@ MAX_FINDINGS = 1000
 MANY = 2000
 """A report of more lines and edits leaves memory behind that is worth giving back."""
 PIECE_LINES = 400
+ACTIONS = ("added", "changed", "removed")
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What an import would do. `edits` are the differences from the running configuration."""
+    """What an import would do. `edits` are the differences from the running configuration; `counts` are
+    their numbers, and `kinds` the same by kind."""
 
     id: str
     owner: str
@@ -49,6 +52,7 @@ class Report:
     base_revision: int
     summary: Mapping[str, int]
     counts: Mapping[str, int]
+    kinds: Mapping[str, Mapping[str, int]]
     lines: Sequence[Line]
     edits: Sequence[Edit]
     findings: Sequence[Finding]
@@ -111,6 +115,7 @@ class ImportService:
         findings = [*of_files, *checked]
         effect, reason = self._effect(by, edits, checked) if preview else (None, "It was not asked for.")
         now_ms = int(time.time() * 1000)
+        kinds = _counts_by_kind(edits)
         report = Report(
             id=secrets.token_urlsafe(12),
             owner=by.username,
@@ -120,7 +125,8 @@ class ImportService:
             expires_at_ms=now_ms + LIFETIME_S * 1000,
             base_revision=revision,
             summary=summary,
-            counts=_counts(edits),
+            counts=_sum(kinds),
+            kinds=kinds,
             lines=lines,
             edits=edits,
             findings=findings[:MAX_FINDINGS],
@@ -267,11 +273,17 @@ def _edits(document: Document, found: ImportReport, replace_all: bool) -> Iterat
                 yield Edit("queue", queue_id, None, ANYTHING)
 
 
-def _counts(edits: Sequence[Edit]) -> dict[str, int]:
-    counts = {"added": 0, "changed": 0, "removed": 0}
+def _counts_by_kind(edits: Iterable[Edit]) -> dict[str, dict[str, int]]:
+    """In the order in which kinds are declared."""
+    found: dict[str, dict[str, int]] = {}
     for edit in edits:
+        counts = found.setdefault(edit.kind, dict.fromkeys(ACTIONS, 0))
         counts["removed" if edit.new is None else "added" if edit.expects == ABSENT else "changed"] += 1
-    return counts
+    return {kind: found[kind] for kind in DECLARED if kind in found}
+
+
+def _sum(kinds: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    return {action: sum(counts[action] for counts in kinds.values()) for action in ACTIONS}
 
 
 def _message(report: Report) -> str:

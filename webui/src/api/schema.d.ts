@@ -10999,6 +10999,12 @@ export interface components {
             warning: number;
             left_out: number;
         };
+        ImportKind: {
+            added: number;
+            changed: number;
+            removed: number;
+            kind: string;
+        };
         ImportLine: {
             line: number;
             end_line: number;
@@ -11022,6 +11028,8 @@ export interface components {
             summary: components["schemas"]["ImportSummary"];
             /** @description Objects it would add, change and remove. */
             counts: components["schemas"]["Counts"];
+            /** @description The same for each kind that it has objects of. */
+            kinds: components["schemas"]["ImportKind"][];
             can_commit: boolean;
             /** @description The first page of lines. */
             lines: components["schemas"]["ImportLine"][];

@@ -277,6 +277,10 @@ const report: ImportReport = {
   base_revision: 1,
   summary: { imported: 1, changed: 0, warning: 1, left_out: 1 },
   counts: { added: 2, changed: 0, removed: 0 },
+  kinds: [
+    { kind: "interface", added: 0, changed: 1, removed: 0 },
+    { kind: "queue", added: 2, changed: 0, removed: 0 },
+  ],
   can_commit: true,
   lines: LINES,
   total_lines: 3,

@@ -40,6 +40,8 @@ _QUEUE_TREE = (
     "Queue trees select packets by mark in one direction; Weir has no counterpart. "
     "Describe the same limit as a queue with a target."
 )
+_NAMING = frozenset(("target", "target-addresses", "dst", "interface"))
+"""Properties of queues that may name interfaces."""
 _READ_ONLY = frozenset({"print", "export", "find", "get", "monitor"})
 
 
@@ -172,12 +174,20 @@ class _Import:
     def _add(self, command: Command, line: LineDraft) -> None:
         try:
             properties = _decoded(command, line)
+            for key in _NAMING.intersection(properties):
+                self._use_kernel_names(properties, key, line)
             if command.path == _TYPE:
                 self._add_type(properties, line)
             else:
                 self._add_queue(properties, line)
         except ValueError as error:
             line.note("left-out", "bad-value", str(error))
+
+    def _use_kernel_names(self, properties: dict[str, str], key: str, line: LineDraft) -> None:
+        written = properties[key]
+        properties[key] = self.router.kernel_names(written)
+        if properties[key] != written:
+            line.note("changed", "interface-name", f"{key}={quoted(written)} is {properties[key]} here.")
 
     def _add_type(self, properties: Mapping[str, str], line: LineDraft) -> None:
         name = properties.get("name", "")

@@ -66,6 +66,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "base_revision": report.base_revision,
         "summary": report.summary,
         "counts": report.counts,
+        "kinds": [{"kind": kind, **counts} for kind, counts in report.kinds.items()],
         "can_commit": report.can_commit,
         "lines": lines,
         "total_lines": total,

@@ -36,6 +36,12 @@ class ImportSummary(Answer):
     left_out = fields.Integer()
 
 
+class ImportKind(Counts):
+    """Objects of one kind that an import would add, change and remove."""
+
+    kind = fields.String()
+
+
 class ImportReport(Answer):
     id = fields.String()
     format = one_of(*FORMATS)
@@ -45,6 +51,9 @@ class ImportReport(Answer):
     base_revision = fields.Integer()
     summary = fields.Nested(ImportSummary)
     counts = fields.Nested(Counts, metadata={"description": "Objects it would add, change and remove."})
+    kinds = fields.List(
+        fields.Nested(ImportKind), metadata={"description": "The same for each kind that it has objects of."}
+    )
     can_commit = fields.Boolean()
     lines = fields.List(fields.Nested(ImportLine), metadata={"description": "The first page of lines."})
     total_lines = fields.Integer()

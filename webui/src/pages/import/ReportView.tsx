@@ -13,6 +13,7 @@ import { rememberConfirmation, sayCommitted } from "@/api/writes";
 import { RollbackWindow, USUAL_WINDOW_S } from "@/app/RollbackWindow";
 import { Note } from "@/ui/blocks";
 import { Findings, KernelText } from "@/ui/DiffView";
+import { kindWords } from "@/kinds/names";
 import { countsText } from "@/ui/effect";
 import { countText, plural } from "@/ui/format";
 import { say } from "@/ui/toast";
@@ -67,11 +68,12 @@ export function ReportView({ report }: { report: ImportReport }) {
           Commit this import
         </ReasonedButton>
       </div>
+      <KindCounts report={report} />
       {ofFiles.length > 0 ? <Findings findings={ofFiles} /> : null}
       {errors.length > 0 ? <Findings findings={errors} /> : null}
       {others.length > 0 ? (
         <details className={classes.others}>
-          <summary>{plural(others.length, "warning")} about the queues as they would be</summary>
+          <summary>{plural(others.length, "warning")} about the configuration as it would be</summary>
           <div className="stack-tight">
             <Findings findings={others} />
           </div>
@@ -109,6 +111,21 @@ export function ReportView({ report }: { report: ImportReport }) {
   );
 }
 
+/** `12 firewall rules: 12 added`, for each kind that the import has to do with. */
+function KindCounts({ report }: { report: ImportReport }) {
+  if (report.kinds.length === 0) return null;
+  return (
+    <ul className={classes.kinds} aria-label="Objects by kind">
+      {report.kinds.map((item) => (
+        <li key={item.kind}>
+          <strong>{plural(item.added + item.changed + item.removed, ...kindWords(item.kind))}</strong>{" "}
+          <span className="dim">{countsText(item)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function CommitImport({ report, onClose }: { report: ImportReport; onClose: () => void }) {
   const navigate = useNavigate();
   const [message, setMessage] = useState(`Import of ${report.file_names.join(", ")}`);
@@ -128,7 +145,8 @@ function CommitImport({ report, onClose }: { report: ImportReport; onClose: () =
       } else say("notice", "The import is among your pending changes.");
       await refreshConfig();
       onClose();
-      await navigate({ to: "/queues" });
+      const onlyQueues = report.kinds.every((item) => item.kind === "queue" || item.kind === "queue-type");
+      await navigate({ to: onlyQueues ? "/queues" : "/" });
     },
     meta: { inline: true },
   });

@@ -81,6 +81,7 @@ ETHERNET = Menu(
         "sfp-shutdown-temperature": ANY,
     },
     ("set",),
+    makes_interface=True,
 )
 
 
@@ -130,6 +131,7 @@ BRIDGE = Menu(
         "ether-type": ("0x8100",),
         "mvrp": ("no",),
     },
+    makes_interface=True,
 )
 
 
@@ -269,6 +271,7 @@ VLAN = Menu(
         "use-service-tag": Property("protocol", choice({"yes": "802.1ad", "no": "802.1Q"})),
     },
     {**_QUIET, "mvrp": ("no",)},
+    makes_interface=True,
 )
 
 
@@ -303,6 +306,7 @@ BOND = Menu(
         "primary": Property("primary", lambda value, row: None if value == "none" else interface(value, row)),
     },
     {**_QUIET, "link-monitoring": ("mii",), "up-delay": ("0ms",), "down-delay": ("0ms",)},
+    makes_interface=True,
 )
 
 

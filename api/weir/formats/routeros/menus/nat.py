@@ -60,6 +60,8 @@ def _nat(router: Router, row: Row) -> None:
     if matches_nothing(row):
         row.leave_out("no-ipsec", "Weir has no IPsec, so no packet would match.")
         return
+    if action == "netmap" and kind == "one-to-one" and _is_one_host(row.get("to_address", "")):
+        kind, action = "destination", "dst-nat"
     body: Json = {"type": kind, **row.some("protocol", "ports", "comment", "disabled", "to_address")}
     if row.get("to_port") is not None:
         body["to_port"] = row.values["to_port"]
@@ -73,8 +75,23 @@ def _nat(router: Router, row: Row) -> None:
         row.leave_out("empty-list", "The interface list is empty, so no connection would match.")
     if len(interfaces) > 1:
         row.changed("several-rules", f"It became {len(interfaces)} rules, one for each interface.")
+    if kind == "masquerade" and "out_interface" in row.values and not body.get("disabled"):
+        _leads_outside(router, row)
     for name in interfaces:
         router.want_next("nat-rule", row.line, {**body, **({"interface": name} if name else {})})
+
+
+def _is_one_host(text: str) -> bool:
+    return text.endswith("/128" if ":" in text else "/32")
+
+
+def _leads_outside(router: Router, row: Row) -> None:
+    """Where no list says so, an interface that masquerades for everybody is outside."""
+    found = router.interface_of_id(row.values["out_interface"], row.line)
+    is_free = found.body.get("role", NO_ZONE) in (NO_ZONE, OPEN) and not found.body.get("disabled")
+    if is_free and not {"source", "source_list", "destination", "protocol"} & row.values.keys():
+        found.body["role"] = WAN
+        row.changed("zone", f"{found.id} is in no interface list, and masquerades: it gets the zone wan.")
 
 
 def _direction(row: Row, body: Json, chain: str, action: str) -> None:
@@ -129,18 +146,7 @@ NAT = _nat_menu("/ip firewall nat")
 
 
 def finish_zones(router: Router) -> None:
-    """Interfaces that masquerade are outside where no list says so, and the policy's masquerading is off:
-    the file says what is translated."""
-    rules = [item for (kind, _), item in router.wanted.items() if kind == "nat-rule"]
-    for rule in rules:
-        name = rule.body.get("interface")
-        if rule.body["type"] == "masquerade" and name and not rule.body.get("source"):
-            found = router.wanted["interface", name]
-            is_free = found.body.get("role", NO_ZONE) in (NO_ZONE, OPEN)
-            if is_free and not found.body.get("disabled") and not rule.body.get("disabled"):
-                found.body["role"] = WAN
-                text = f"{name} is in no interface list, and masquerades: it gets the zone wan."
-                rule.lines[0].note("changed", "zone", text)
+    """Where the file has a WAN it says what is translated, so the policy's masquerading is off."""
     outside = [item for item in router.interfaces() if item.body.get("role") == WAN and item.lines]
     if outside:
         _policy(router)

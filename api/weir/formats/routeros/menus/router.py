@@ -21,7 +21,7 @@ from weir.model.problem import Finding, Invalid
 Json = dict[str, Any]
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 MAX_NAME_CHARS = 15
-_PORT = re.compile(r"(?:ether|sfp|qsfp|combo|eth|en)[A-Za-z0-9.-]{0,9}", re.ASCII)
+_PORT = re.compile(r"(?:ether|sfp|qsfp|combo|eth|en)[A-Za-z0-9.-]{0,12}", re.ASCII)
 """What ports are called that nobody renamed: an export does not list them."""
 _RADIO = re.compile(r"(?:wlan|wifi)[0-9]{1,3}", re.ASCII)
 
@@ -66,7 +66,11 @@ class Router:
         self._names: dict[str, str] = {}
 
     def add(self, menu: Menu, verb: str, given: Mapping[str, str], line: LineDraft) -> None:
-        """A command, which is looked at when all files were read."""
+        """A command, which is looked at when all files were read. What it calls an interface is known at
+        once: queues may name it."""
+        name = given.get("name") if menu.makes_interface else None
+        if name:
+            self.name_interface(name, line, given.get("find default-name", ""))
         self.rows.setdefault(menu.path, []).append(Row(menu, self, verb, given, line))
 
     def take(self, menus: Iterable[Menu]) -> None:
@@ -142,6 +146,12 @@ class Router:
             line.note("warning", "renamed", text)
         return found
 
+    def kernel_names(self, text: str) -> str:
+        """Names with commas between them, as the kernel has those of the file's interfaces."""
+        if not self._ids:
+            return text
+        return ",".join(self._ids.get(name.strip(), name) for name in text.split(","))
+
     @staticmethod
     def _derived(name: str) -> str:
         found = _NOT_OF_A_NAME.sub("-", name)[:MAX_NAME_CHARS].strip("-._")
@@ -156,7 +166,8 @@ class Router:
         if name not in self._ids:
             if _RADIO.fullmatch(name):
                 raise ValueError(f"{quoted(name)} is a radio, which Weir does not have")
-            if not _PORT.fullmatch(name) and self.existing.interface(name) is None:
+            is_port = _PORT.fullmatch(name) and INTERFACE_ID.fullmatch(name)
+            if not is_port and self.existing.interface(name) is None:
                 raise ValueError(f"the file does not say what the interface {quoted(name)} is")
             self._ids[name] = self._names[name] = name
         return self._ids[name]

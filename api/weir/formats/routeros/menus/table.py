@@ -36,6 +36,7 @@ class Menu:
 
     With `must_fit` every property narrows what is meant: one that cannot be expressed is kept in `Row.unfit`,
     and the object must not be in force without it. Of one that `is_opaque` no property is read or shown.
+    One that `makes_interface` says what an interface is called.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Menu:
     verbs: tuple[str, ...] = ("add",)
     must_fit: bool = False
     is_opaque: bool = False
+    makes_interface: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ TUNNEL = Menu(
         "listen-port": Property("listen_port", whole),
     },
     {"private-key": ANY},
+    makes_interface=True,
 )
 
 
