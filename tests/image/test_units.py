@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from weir.adapters import unbound
+from weir.backends.announcing import AnnouncingBackend
 from weir.backends.dns import DnsBackend
 from weir.backends.ntp import NtpBackend
 
@@ -80,11 +81,16 @@ def test_what_a_unit_may_write_is_there_before_it() -> None:
     assert seen
 
 
+def _announcer(state_dir: Path) -> AnnouncingBackend:
+    return AnnouncingBackend(state_dir / "announcing", Path("/nowhere"), is_unit=True)
+
+
 def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     """The agent starts them by name, and asks Buildroot's package and ours for program and user."""
     state_dir = Path("/run/weir/daemons")
     for name, file, daemon in (
         ("chrony.service", "chrony.conf", NtpBackend(state_dir / "ntp", sets_clock=True).daemon),
+        ("radvd.service", "radvd.conf", _announcer(state_dir).daemon),
         ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", is_unit=True).daemon),
     ):
         units = [*OVERLAY.rglob(name), *OVERLAY.rglob(f"{name}.d/*.conf")]
@@ -97,7 +103,7 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     assert f"User={unbound.USER}\n" in unit and f"\t{unbound.USER} -1 {unbound.USER} -1 " in users
     for defconfig in (ROOT / "configs").iterdir():
         lines = defconfig.read_text(encoding="utf-8").splitlines()
-        assert {"BR2_PACKAGE_UNBOUND=y", "BR2_PACKAGE_CA_CERTIFICATES=y"} <= set(lines)
+        assert {"BR2_PACKAGE_UNBOUND=y", "BR2_PACKAGE_CA_CERTIFICATES=y", "BR2_PACKAGE_RADVD=y"} <= set(lines)
 
 
 def test_nobody_else_has_the_terminals_or_lets_anybody_in() -> None:

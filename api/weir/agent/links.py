@@ -39,8 +39,10 @@ def backends(held: Tunnels, links: Links, state_dir: Path, secrets: Secrets) -> 
     }
 
 
-def sources(held: Tunnels, configuration: Configuration, stack: ExitStack) -> dict[Kind, Learn]:
-    """The state of what is learnt about links and tunnels, by kind."""
+def sources(
+    held: Tunnels, configuration: Configuration, stack: ExitStack, *others: Learn
+) -> dict[Kind, Learn]:
+    """The state of what is learnt about links and tunnels, by kind; `others` know more of interfaces."""
 
     def wanted(part: EntriesPart[Spec]) -> Mapping[str, Spec]:
         return configuration.compiled.of(part) if configuration.loaded else {}
@@ -48,7 +50,7 @@ def sources(held: Tunnels, configuration: Configuration, stack: ExitStack) -> di
     found = tunnels.sources(held, configuration, stack)
     bridged = of_wanted(lambda: wanted(BRIDGES), _learnt_of_bridges)
     bonded = of_wanted(lambda: wanted(BONDS), learnt_of_bonds)
-    return {**found, "interface": together(found["interface"], bridged, bonded)}
+    return {**found, "interface": together(found["interface"], bridged, bonded, *others)}
 
 
 def together(*learners: Learn) -> Learn:

@@ -28,7 +28,6 @@ from weir.adapters.netlink import Links
 from weir.adapters.reverse_path import checks_strictly
 from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
-from weir.adapters.wireguard import Tunnels
 from weir.adapters.xdp_features import xdp_features
 from weir.agent import capabilities, early, ground, learning, logs, protocols, tunnels
 from weir.agent import links as combined
@@ -60,6 +59,8 @@ from weir.agent.store_client import StoreClient
 from weir.agent.tools import Tools
 from weir.agent.updates import Updates
 from weir.backends import tuning
+from weir.backends.announcing import AnnouncingBackend
+from weir.backends.daemons import Learn
 from weir.backends.dhcp import DhcpBackend
 from weir.backends.dns import DnsBackend
 from weir.backends.fast import FastPaths
@@ -74,6 +75,7 @@ from weir.backends.routes import RoutesBackend
 from weir.backends.sets import SetsBackend
 from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
+from weir.model.objects import Kind
 from weir.model.problem import Problem, Unavailable
 from weir.parts import DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
@@ -104,8 +106,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     state_dir = options.state_dir or options.socket.parent
     stack.enter_context(ground.only_one(state_dir))
     wait_for_signal = ground.signals(stack)
-    links = Links()
-    stack.callback(links.close)
+    links = stack.enter_context(closing(Links()))
     early.take_over(state_dir, links)
     capacity = Capacity(options.update_dir, options.capacity)
     store = StoreClient(options.database, 0 if options.api_uid is None else options.api_uid)
@@ -128,8 +129,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
     served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
     made = combined.backends(held, links, state_dir, secrets)
-    resolver = _resolver(options, state_dir)
-    parts = {"routing": routing_protocols, "dhcp": served, "dns": resolver, **made}
+    resolver, announcing = _resolver(options, state_dir), _announcing(options, state_dir)
+    parts = {"routing": routing_protocols, "dhcp": served, "dns": resolver, "announcing": announcing, **made}
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, parts)
     events = stack.enter_context(closing(Events()))
     refusing = partial(capacity.explaining, lines.capacity)
@@ -141,7 +142,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
-    states = _states(executor, frr, configuration, held, served, resolver, stack)
+    of_links = combined.sources(held, configuration, stack, announcing.learn)
+    states = _states(executor, frr, configuration, served, resolver, of_links)
     beside = (*_beside(configuration, datapath, links, served, stack), *_machine(options, data, stack))
     server = _server(options, (handlers, secrets, states, *beside), handlers.closed)
     server.start()
@@ -195,6 +197,11 @@ def _resolver(options: argparse.Namespace, state_dir: Path) -> DnsBackend:
     return DnsBackend(folder, is_unit=options.sets_clock, ca_bundle=options.ca_bundle)
 
 
+def _announcing(options: argparse.Namespace, state_dir: Path) -> AnnouncingBackend:
+    folder, memory = state_dir / "daemons" / "announcing", lasting(options) / "announced.json"
+    return AnnouncingBackend(folder, memory, is_unit=options.sets_clock)
+
+
 def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:
     with configuration.lock:
         compiled = configuration.compiled
@@ -245,10 +252,9 @@ def _states(
     executor: Executor,
     frr: Frr,
     configuration: Configuration,
-    held: Tunnels,
     served: DhcpBackend,
     resolver: DnsBackend,
-    stack: ExitStack,
+    of_links: Mapping[Kind, Learn],
 ) -> States:
     counted = {
         "firewall-rule": executor.firewall.counted,
@@ -259,7 +265,7 @@ def _states(
         "dhcp-reservation": served.learn_reservations,
         "dns-forward": resolver.learn_forwards,
     }
-    learnt = {**executor.learners(), **combined.sources(held, configuration, stack)}
+    learnt = {**executor.learners(), **of_links}
     return States({**counted, **protocols.sources(frr, configuration), **learnt})
 
 

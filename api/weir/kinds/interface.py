@@ -7,10 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from weir.fields import INTERFACE_NAMES, Case, OneOf, PublicKey, Rows, Text, When, Whole
+from weir.fields import INTERFACE_NAMES, Case, Flag, OneOf, PublicKey, Rows, Text, When, Whole
+from weir.kinds.announcing import announcing_sense
 from weir.kinds.declaration import Declaration
 from weir.model.interface import Interface
-from weir.model.limits import MAX_AGEING_S, MAX_BOND_MEMBERS, MAX_MEMBERS, MAX_VLAN_ID
+from weir.model.limits import (
+    MAX_ADDRESSES,
+    MAX_AGEING_S,
+    MAX_BOND_MEMBERS,
+    MAX_MEMBERS,
+    MAX_SECONDS_32,
+    MAX_VLAN_ID,
+)
 from weir.model.problem import Finding
 from weir.model.reader import Reader
 from weir.model.rule import Rule, View, notice, own
@@ -80,6 +88,16 @@ def zone_sense(_view: View, interface: Interface) -> Iterator[Finding]:
     yield notice("open-zone", interface, "role", text)
 
 
+@dataclass(frozen=True, slots=True)
+class AnnouncedPrefix:
+    """A prefix that hosts are told of."""
+
+    prefix: Annotated[str, Text(50)]
+    preferred_s: Annotated[int, Whole(0, MAX_SECONDS_32, help="0: hosts give it up.")] = 0
+    valid_s: Annotated[int, Whole(0, MAX_SECONDS_32)] = 0
+    autonomous: Annotated[bool, Flag(help="Whether hosts make addresses of it.")] = True
+
+
 KIND = Declaration(
     Interface,
     singular="interface",
@@ -124,12 +142,23 @@ KIND = Declaration(
         "active_member": Text(
             15, when=_BOND, help="Of a bond with `active-backup`: the member that carries the packets."
         ),
+        "announced": Rows(
+            AnnouncedPrefix,
+            MAX_ADDRESSES,
+            by="prefix",
+            when=When("ra"),
+            label="Announced prefixes",
+            help="What radvd was given and has read, also prefixes that hosts are to give up.",
+        ),
         "partner": Text(17, when=_BOND, help="Of a bond with LACP: the hardware address of the other end."),
     },
     columns=("type", "role", "vrf", "addresses", "description"),
     earlier=with_zone,
     always=("role",),
-    rules=(Rule("zone-sense", "interface", zone_sense, own("interface"), False),),
+    rules=(
+        Rule("zone-sense", "interface", zone_sense, own("interface"), False),
+        Rule("announcing-sense", "interface", announcing_sense, own("interface"), True),
+    ),
     one_of=OneOf(
         "type",
         Case("ethernet", "A device that the router finds: an Ethernet port, or what another program made."),

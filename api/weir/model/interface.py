@@ -19,6 +19,7 @@ from weir.fields import (
     When,
     Whole,
 )
+from weir.model.announcing import Announcement
 from weir.model.endpoint import parse_key
 from weir.model.limits import (
     MAX_ADDRESSES,
@@ -87,6 +88,8 @@ class Loopback:
     """An interface that leads nowhere: for addresses that do not depend on a port."""
 
 
+HAS_HOSTS = ("ethernet", "vlan", "bridge", "bond")
+"""Types behind which hosts hear each other."""
 _PASSES = When("type", ("vrf", "loopback"), unless=True)
 """Packets come in by it and leave by it."""
 
@@ -128,10 +131,21 @@ class Interface(ConfigObject):
         Choice(
             "static",
             "dhcp",
-            when=When("type", ("ethernet", "vlan", "bridge", "bond")),
+            when=When("type", HAS_HOSTS),
             help="`dhcp`: an IPv4 address and routes by DHCP, beside the addresses.",
         ),
     ] = "static"
+    ra: Annotated[
+        Announcement | None,
+        Group(
+            Announcement,
+            label="Router advertisements",
+            importance="folded",
+            when=When("type", HAS_HOSTS),
+            help="Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the "
+            "router as their default gateway. null: nothing is announced.",
+        ),
+    ] = None
     mtu: Annotated[
         int | None,
         Whole(

@@ -27,6 +27,10 @@ USUAL_MTU_BYTES = 1500
 """Of Ethernet; what is made of several ports has it where none is configured."""
 MIN_IPV6_MTU_BYTES = 1280
 MAX_MTU_BYTES = 65535
+MIN_ROUTER_LIFETIME_S, MAX_ROUTER_LIFETIME_S = 30, 9000
+"""The most is RFC 4861's. The least is three times the shortest interval between two."""
+MAX_SECONDS_32 = 2**32 - 2
+"""A lifetime in 32 bits; the largest number stands for ever."""
 
 MAX_OVERRIDES = 256
 

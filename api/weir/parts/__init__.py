@@ -4,6 +4,7 @@
 A new part is a module here with its line in `PARTS`, and a backend in `weir.backends` that does it.
 """
 
+from weir.parts.announcing import ANNOUNCING
 from weir.parts.bonds import BONDS
 from weir.parts.bridges import BRIDGES
 from weir.parts.dhcp import DHCP
@@ -20,10 +21,14 @@ from weir.parts.tuning import TUNING
 from weir.parts.wireguard import WIREGUARD
 
 PARTS = Parts(
-    (SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING, DHCP, DNS, NTP)
+    (
+        *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING),
+        *(DHCP, DNS, ANNOUNCING, NTP),
+    )
 )
 
 __all__ = [
+    "ANNOUNCING",
     "BONDS",
     "BRIDGES",
     "DHCP",

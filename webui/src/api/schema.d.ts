@@ -5215,6 +5215,12 @@ export interface components {
             aggregator: number | null;
             failures: number | null;
         };
+        AnnouncedPrefix: {
+            prefix: string;
+            preferred_s: number;
+            valid_s: number;
+            autonomous: boolean;
+        };
         InterfaceStateFields: {
             /** @description Of a WireGuard tunnel: what its peers have to know of it. */
             public_key: string | null;
@@ -5232,6 +5238,8 @@ export interface components {
             active_count: number | null;
             /** @description Of a bond with `active-backup`: the member that carries the packets. */
             active_member: string | null;
+            /** @description What radvd was given and has read, also prefixes that hosts are to give up. */
+            announced: components["schemas"]["AnnouncedPrefix"][] | null;
             /** @description Of a bond with LACP: the hardware address of the other end. */
             partner: string | null;
         };
@@ -5243,6 +5251,14 @@ export interface components {
             stale_since: string | null;
             stale_reason: string | null;
             fields: components["schemas"]["InterfaceStateFields"];
+        };
+        Announcement: {
+            dns: boolean;
+            managed: boolean;
+            other: boolean;
+            router_lifetime_s: number;
+            preferred_s: number;
+            valid_s: number;
         };
         Vlan: {
             parent: string;
@@ -5338,6 +5354,38 @@ export interface components {
             items: components["schemas"]["Interface"][];
             next_cursor: string | null;
             total: number;
+        };
+        AnnouncementInput: {
+            /**
+             * @description Names this router as DNS server (RFC 8106) where the name service answers hosts here.
+             * @default true
+             */
+            dns: boolean;
+            /**
+             * @description Tells hosts to ask a DHCPv6 server for addresses as well.
+             * @default false
+             */
+            managed: boolean;
+            /**
+             * @description Tells hosts to ask a DHCPv6 server for everything but addresses.
+             * @default false
+             */
+            other: boolean;
+            /**
+             * @description For so long hosts keep their default route after the last announcement; at least 30, or 0: they take none by this router.
+             * @default 1800
+             */
+            router_lifetime_s: number;
+            /**
+             * @description For so long hosts begin connections with an address of their own after the last announcement. 0: with none, they give up what they have.
+             * @default 14400
+             */
+            preferred_s: number;
+            /**
+             * @description For so long they keep the address; at least as long as it is preferred.
+             * @default 86400
+             */
+            valid_s: number;
         };
         VlanInput: {
             /** @description The interface whose frames have the tag. */
@@ -5516,6 +5564,20 @@ export interface components {
             delete?: string[];
         };
         InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["BridgeInterfaceInput"] | components["schemas"]["BondInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
+        AnnouncementPatch: {
+            /** @description Names this router as DNS server (RFC 8106) where the name service answers hosts here. */
+            dns?: boolean | null;
+            /** @description Tells hosts to ask a DHCPv6 server for addresses as well. */
+            managed?: boolean | null;
+            /** @description Tells hosts to ask a DHCPv6 server for everything but addresses. */
+            other?: boolean | null;
+            /** @description For so long hosts keep their default route after the last announcement; at least 30, or 0: they take none by this router. */
+            router_lifetime_s?: number | null;
+            /** @description For so long hosts begin connections with an address of their own after the last announcement. 0: with none, they give up what they have. */
+            preferred_s?: number | null;
+            /** @description For so long they keep the address; at least as long as it is preferred. */
+            valid_s?: number | null;
+        };
         VlanPatch: {
             /** @description The interface whose frames have the tag. */
             parent?: string | null;
@@ -5608,6 +5670,8 @@ export interface components {
              * @enum {string|null}
              */
             addressing?: "static" | "dhcp" | null;
+            /** @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced. */
+            ra?: components["schemas"]["AnnouncementPatch"] | null;
             /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500. */
             mtu?: number | null;
             /** @description For people. */
@@ -13137,6 +13201,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -13170,6 +13235,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -13203,6 +13269,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -13236,6 +13303,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -13269,6 +13337,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -13302,6 +13371,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -13335,6 +13405,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -13377,6 +13448,11 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
             /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
@@ -13458,6 +13534,11 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
             /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
@@ -13541,6 +13622,11 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
@@ -13622,6 +13708,11 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
             /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
@@ -13705,6 +13796,11 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
@@ -13786,6 +13882,11 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
             /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
@@ -13869,6 +13970,11 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
@@ -13950,6 +14056,11 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
             /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
@@ -14034,6 +14145,11 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
             /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
@@ -14120,6 +14236,11 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
@@ -14204,6 +14325,11 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
             /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
@@ -14290,6 +14416,11 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
@@ -14374,6 +14505,11 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
             /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
@@ -14460,6 +14596,11 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
              * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
              * @default null
              */
@@ -14535,6 +14676,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -14563,6 +14705,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -14591,6 +14734,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -14619,6 +14763,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -14647,6 +14792,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -14675,6 +14821,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;
@@ -14703,6 +14850,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
             overhead_bytes: number;

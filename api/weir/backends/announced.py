@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""radvd's file, written and read again, and a memory of the prefixes that hosts were told of."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from weir.adapters import files
+from weir.parts.announcing import AnnounceSpec, PrefixSpec, Wanted
+
+log = logging.getLogger(__name__)
+INTERVAL_S = 600
+"""At most so long between two announcements (RFC 4861's default), and a third of the router's lifetime."""
+_INTERFACE = re.compile(r"^interface (\S+) \{$")
+_PREFIX = re.compile(
+    r"^\tprefix (\S+) \{ AdvAutonomous (on|off); AdvPreferredLifetime (\d+); AdvValidLifetime (\d+);"
+)
+
+Prefixes = Mapping[str, Sequence[PrefixSpec]]
+Ended = Mapping[str, Sequence[str]]
+"""By interface, the prefixes that hosts are to give up."""
+
+
+def config_text(wanted: Wanted, ended: Ended) -> str:
+    """An interface that is in `ended` alone is announced as no router any more."""
+    lines: list[str] = []
+    for name in sorted(wanted.keys() | ended.keys()):
+        gone = [PrefixSpec(prefix, True, 0, 0) for prefix in ended.get(name, ())]
+        spec = wanted.get(name) or AnnounceSpec(name, (), (), None, False, False, 0)
+        lines += [f"interface {name} {{", *(f"\t{line}" for line in _lines(spec, gone)), "};"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(spec: AnnounceSpec, gone: Sequence[PrefixSpec]) -> Iterator[str]:
+    most_s = min(INTERVAL_S, spec.router_lifetime_s // 3) if spec.router_lifetime_s else INTERVAL_S
+    yield "AdvSendAdvert on;"
+    yield "IgnoreIfMissing on;"
+    yield f"MaxRtrAdvInterval {most_s};"
+    yield f"AdvDefaultLifetime {spec.router_lifetime_s};"
+    yield f"AdvManagedFlag {_on(spec.managed)};"
+    yield f"AdvOtherConfigFlag {_on(spec.other)};"
+    for one in (*spec.prefixes, *gone):
+        said = f"AdvAutonomous {_on(one.autonomous)}; AdvPreferredLifetime {one.preferred_s}; "
+        said += f"AdvValidLifetime {one.valid_s}; DeprecatePrefix on;"
+        yield f"prefix {one.prefix} {{ {said} }};"
+    if spec.dns_servers:
+        yield f"RDNSS {' '.join(spec.dns_servers)} {{ AdvRDNSSLifetime {3 * most_s}; }};"
+    if spec.domain:
+        yield f"DNSSL {spec.domain} {{ AdvDNSSLLifetime {3 * most_s}; }};"
+
+
+def _on(value: bool) -> str:
+    return "on" if value else "off"
+
+
+def prefixes_in(text: str) -> dict[str, list[PrefixSpec]]:
+    """The prefixes of each interface in a file of `config_text`."""
+    found: dict[str, list[PrefixSpec]] = {}
+    name = ""
+    for line in text.splitlines():
+        if (begun := _INTERFACE.match(line)) is not None:
+            name = begun[1]
+            found[name] = []
+        elif (told := _PREFIX.match(line)) is not None:
+            found[name].append(PrefixSpec(told[1], told[2] == "on", int(told[3]), int(told[4])))
+    return found
+
+
+class Announced:
+    """What hosts were told, by interface and prefix: until when they may have it, by the clock on the wall;
+    None while it is announced. A memory that cannot be written is told in the log and costs no commit."""
+
+    def __init__(self, path: Path, now_s: Callable[[], float]) -> None:
+        self._path = path
+        self._now_s = now_s
+        self._held = self._read()
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+            return {
+                str(name): {str(prefix): (int(row[0]), row[1]) for prefix, row in prefixes.items()}
+                for name, prefixes in found.items()
+            }
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+            log.warning(
+                "%s cannot be read, so old prefixes are not announced as ended: %s", self._path, error
+            )
+            return {}
+
+    def ended(self, wanted: Wanted) -> dict[str, list[str]]:
+        """What was announced and is not wanted any more."""
+        found: dict[str, list[str]] = {}
+        for name, prefixes in self._held.items():
+            spec = wanted.get(name)
+            kept = {one.prefix for one in spec.prefixes} if spec else set()
+            gone = sorted(prefixes.keys() - kept)
+            if gone:
+                found[name] = gone
+        return found
+
+    def forget_ended(self) -> None:
+        """Those that no host has any more."""
+        now_s = self._now_s()
+        self._held = {
+            name: kept
+            for name, prefixes in self._held.items()
+            if (kept := {key: row for key, row in prefixes.items() if row[1] is None or row[1] > now_s})
+        }
+
+    def remember(self, told: Prefixes) -> None:
+        """What is announced now; what was before has ended just now."""
+        now_s = self._now_s()
+        held: dict[str, dict[str, Any]] = {}
+        for name, prefixes in self._held.items():
+            held[name] = {
+                prefix: (valid_s, now_s + valid_s if until_s is None else until_s)
+                for prefix, (valid_s, until_s) in prefixes.items()
+            }
+        for name, specs in told.items():
+            mine = held.setdefault(name, {})
+            mine.update((one.prefix, (one.valid_s, None)) for one in specs if one.valid_s)
+        self._held = {name: prefixes for name, prefixes in held.items() if prefixes}
+        content = json.dumps(self._held, sort_keys=True).encode()
+        try:
+            if not self._path.exists() or self._path.read_bytes() != content:
+                files.replace(self._path, content, durable=True)
+        except OSError as error:
+            log.warning("%s cannot be written: %s", self._path, error.strerror)
