@@ -10,7 +10,7 @@ import pytest
 
 from tests.diagnosis.samples import cores, judged, unseen, well
 from weir.diagnosis.findings import LOOKS_KEPT, LOOKS_TO_RAISE, RULES
-from weir.diagnosis.sample import Chain, Port, Socket, Table
+from weir.diagnosis.sample import Chain, Port, Socket, Table, UplinkLook
 from weir.diagnosis.shown import findings_json
 from weir.diagnosis.texts import AILMENTS, LOOKS, UNBUILT
 
@@ -62,6 +62,9 @@ SICK: dict[str, tuple[str, str, Look]] = {
     "nobody accepts": ("listener-overflow", "tcp", lambda step: {"overflows": 6 * step}),
     "nobody reads": (
         "socket-unread", "0.0.0.0:67", lambda step: {"sockets": (Socket("0.0.0.0:67", 100 * step),)},
+    ),
+    "all checks of an uplink failed": (
+        "uplink-down", "fibre", always(uplinks={"fibre": UplinkLook(7.5)}),
     ),
     "sources are looked up": ("second-lookup", "all", always(reverse_path=("all",))),
 }  # fmt: skip

@@ -287,6 +287,18 @@ STEPS: dict[str, Step] = {
         {"id": "p2", "interface": "wg0"},
     ),
     "wireguard-peers.create_wireguard_peer": ("config.commit", peer),
+    **collection(
+        "uplinks",
+        "uplink",
+        {"id": "u1", "interface": "lan0", "disabled": True},
+        {"id": "u2", "interface": "lan0", "disabled": True},
+    ),
+    **collection(
+        "uplink-checks",
+        "uplink_check",
+        {"id": "k1", "uplink": "u2", "target": "198.51.100.1", "disabled": True},
+        {"id": "k2", "uplink": "u2", "target": "198.51.100.2", "disabled": True},
+    ),
     **collection("bfd-profiles", "bfd_profile", {"id": "f1"}, {"id": "f2"}),
     **collection("ospf-instances", "ospf", {"id": "o1"}, {"id": "o2", "disabled": True}),
     **collection(

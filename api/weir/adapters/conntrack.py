@@ -14,6 +14,7 @@ from weir.model.problem import Unavailable
 
 _FOLDER = Path("/proc/sys/net/netfilter")
 _V6_PREFIX = 64
+FORGET_S = 10.0
 
 
 def fill() -> tuple[int, int] | None:
@@ -56,4 +57,20 @@ def _merged(addresses: Counter[str]) -> Counter[str]:
     for address, count in addresses.items():
         source = str(ipaddress.ip_network((address, _V6_PREFIX), strict=False)) if ":" in address else address
         found[source] += count
+    return found
+
+
+def forget(address: str) -> int:
+    """Forget the connections that have an IPv4 address of this router: translated to it, its own, and those
+    that came to it. How many there were. Raises `Unavailable`."""
+    found = 0
+    for end in ("--reply-dst", "--orig-dst"):
+        command = ["conntrack", "-D", "-f", "ipv4", end, address]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, env=ENVIRONMENT, timeout=FORGET_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Unavailable(f"conntrack cannot be run: {error}", code="program-missing") from error
+        found += done.stdout.count("\n")  # it ends with 1 when there was nothing, as for an error
     return found

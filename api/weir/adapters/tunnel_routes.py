@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routes into tunnels, which carry our protocol number and go with their interface.
 
-Copies of static routes have that number as well, and another metric.
+Copies of static routes and the routes of uplinks' checks have that number as well, and other metrics.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from weir.adapters.netlink import OUR_PROTO
 from weir.adapters.process import run
 from weir.adapters.route_messages import decoded, devices, listed
 from weir.adapters.standing_routes import METRIC
+from weir.adapters.uplink_routes import is_one as is_uplinks
 
 
 class TunnelRoute(NamedTuple):
@@ -29,7 +30,7 @@ def read() -> frozenset[TunnelRoute]:
     return frozenset(
         TunnelRoute(route.destination, route.hops[0].device, route.table)
         for metric, route in found
-        if route.hops and metric != METRIC
+        if route.hops and metric != METRIC and not is_uplinks(metric)
     )
 
 

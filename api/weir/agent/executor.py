@@ -30,7 +30,9 @@ from weir.agent.stages import (
     Running,
     Stage,
     TablesStage,
+    UplinksStage,
 )
+from weir.agent.uplinks import Uplinks
 from weir.backends.backend import PartBackend, Topic
 from weir.backends.daemons import DaemonBackend, Learn
 from weir.backends.firewall import FirewallBackend
@@ -46,7 +48,7 @@ from weir.compiler import ClassSpec, Compiled, Plan
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Problem
-from weir.parts import BONDS, BRIDGES, FIREWALL, NETWORK, PARTS, ROUTES, SETS, Parts
+from weir.parts import BONDS, BRIDGES, FIREWALL, NETWORK, PARTS, ROUTES, SETS, UPLINKS, Parts
 from weir.parts.bonds import unconfigured_members
 from weir.parts.bridges import unconfigured_ports
 from weir.parts.delta import Step
@@ -92,6 +94,7 @@ class Executor:
         htb: HtbBackend,
         ports: PortsBackend,
         leases: Leases | None = None,
+        known_uplinks: Uplinks | None = None,
         parts: Parts = PARTS,
         **others: PartBackend[Any, Any, Any],
     ) -> None:
@@ -101,6 +104,7 @@ class Executor:
         self.network, self.tuning, self.tables = network, tuning, tables
         self.htb, self.ports = htb, ports
         self.leases = leases or Leases(None)
+        self.uplinks = known_uplinks or Uplinks(None)
         self.registered = parts
         self._ports = Ports(ports)
         own: dict[str, Any] = {"sets": sets, "firewall": firewall, "network": network, "tuning": tuning}
@@ -120,7 +124,9 @@ class Executor:
         }
         routes = backends.get(ROUTES.name)
         if isinstance(routes, RoutesBackend):
-            special[ROUTES.name] = RoutesStage(routes, self.leases)
+            special[ROUTES.name] = RoutesStage(routes, self.leases, self.uplinks)
+        if UPLINKS.name in backends:
+            special[UPLINKS.name] = UplinksStage(backends[UPLINKS.name], self.leases, self.uplinks)
         shaping: list[Stage] = [TablesStage(self.tables), HtbStage(self.htb, self._ports), rules.ports_stage]
 
         def stage_of(part: Any) -> Stage:

@@ -29,7 +29,7 @@ from weir.adapters.reverse_path import checks_strictly
 from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, early, ground, learning, logs, protocols, tunnels
+from weir.agent import capabilities, early, ground, learning, logs, protocols, tunnels, uplink_monitor
 from weir.agent import links as combined
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
@@ -58,6 +58,8 @@ from weir.agent.states import States
 from weir.agent.store_client import StoreClient
 from weir.agent.tools import Tools
 from weir.agent.updates import Updates
+from weir.agent.uplink_monitor import UplinkMonitor
+from weir.agent.uplinks import Uplinks
 from weir.backends import tuning
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.daemons import Learn
@@ -75,6 +77,7 @@ from weir.backends.routes import RoutesBackend
 from weir.backends.sets import SetsBackend
 from weir.backends.tables import TablesBackend
 from weir.backends.tuning import TuningBackend
+from weir.backends.uplinks import UplinksBackend
 from weir.model.objects import Kind
 from weir.model.problem import Problem, Unavailable
 from weir.parts import DHCP, DNS, NETWORK
@@ -118,8 +121,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     lines, share = _at_lines(datapath, stack)
     refusals = capabilities.qdisc_refusals()
     modes = PortModes(refusals)
-    frr = Frr(options.frr_run_dir, state_dir)
-    routing = Routing(datapath)
+    frr, routing = Frr(options.frr_run_dir, state_dir), Routing(datapath)
     routing.begin()
     fast = FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off, routing.largest, checks_strictly)
     sending = Sending(datapath, fast.doubt)
@@ -142,9 +144,10 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
-    of_links = combined.sources(held, configuration, stack, announcing.learn)
-    states = _states(executor, frr, configuration, served, resolver, of_links)
-    beside = (*_beside(configuration, datapath, links, served, stack), *_machine(options, data, stack))
+    ways = uplink_monitor.followed(configuration, links, executor.firewall.forget_flows, stack)
+    learnt = {**combined.sources(held, configuration, stack, announcing.learn), **ways.sources()}
+    states = _states(executor, frr, configuration, served, resolver, learnt)
+    beside = (*_beside(configuration, datapath, links, served, stack), *_machine(options, data, ways, stack))
     server = _server(options, (handlers, secrets, states, *beside), handlers.closed)
     server.start()
     stack.callback(server.stop)
@@ -209,13 +212,16 @@ def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, d
 
 
 def _machine(
-    options: argparse.Namespace, data: Callable[[], dict[str, Any] | None], stack: ExitStack
+    options: argparse.Namespace,
+    data: Callable[[], dict[str, Any] | None],
+    uplinks: UplinkMonitor,
+    stack: ExitStack,
 ) -> tuple[Updates, Appliance, Sampler]:
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
-    looking = Sampler(period_s=options.look_interval_s)
+    looking = Sampler(period_s=options.look_interval_s, uplinks=uplinks.looks)
     looking.start()
     stack.callback(looking.stop)
     return updates, Appliance(machine, TimeZone(), updates.busy), looking
@@ -244,6 +250,8 @@ def _executor(
         routes=RoutesBackend(frr),
         **parts,
         leases=Leases(state_dir / "leases.json"),
+        known_uplinks=Uplinks(state_dir / "uplinks.json"),
+        uplinks=UplinksBackend(links),
         ntp=NtpBackend(state_dir / "daemons" / "ntp", sets_clock=options.sets_clock),
     )
 

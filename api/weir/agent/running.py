@@ -106,6 +106,12 @@ class RunningConfiguration:
             if self.executor.leases.note(ifname, lease) and self._loaded:
                 self._sync(self.executor.looking_at("leases"), "lease")
 
+    def follow_uplinks(self) -> None:
+        """Another uplink is to have the default route. That is no drift."""
+        with self.lock:
+            if self._loaded:
+                self._sync(self.executor.looking_at("uplinks"), "uplink")
+
     def follow_routing(self) -> None:
         """Which packets XDP may send by a port has changed with the routes. That is no drift."""
         with self.lock:

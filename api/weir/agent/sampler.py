@@ -20,7 +20,7 @@ from weir.adapters.kernel_counters import Counters
 from weir.adapters.link_queues import LinkQueues, link_queues
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.processors import UNITS
-from weir.diagnosis.sample import Chain, Port, Sample
+from weir.diagnosis.sample import Chain, Port, Sample, UplinkLook
 from weir.diagnosis.shown import findings_json, trial_json
 from weir.model.problem import Invalid, NotFound, Problem, Unavailable
 from weir.wire.server import Handler, Peer
@@ -40,9 +40,11 @@ class Sampler:
         self,
         counters: Counters | None = None,
         period_s: float = PERIOD_S,
+        uplinks: Callable[[], Mapping[str, UplinkLook]] = dict,
     ) -> None:
         self._counters = counters or Counters()
         self._period_s = period_s
+        self._uplinks = uplinks
         self._lock = threading.Lock()
         self._findings = Findings()
         self._sample: Sample | None = None
@@ -88,6 +90,7 @@ class Sampler:
             "sockets": counters.sockets,
             "ports": self._ports,
             "grace_s": kernel_counters.grace_s,
+            "uplinks": self._uplinks,
         }
         if self._taken % SELDOM == 0:
             self._known = self._asked("ports", link_queues)

@@ -13,13 +13,14 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from weir.agent.leases import Leases
+from weir.agent.uplinks import Uplinks
 from weir.backends.backend import TOLD, Backend, Comparison, Look, PartBackend
 from weir.backends.routes import RoutesBackend
 from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
-from weir.parts import NETWORK, ROUTES, Part
+from weir.parts import NETWORK, ROUTES, UPLINKS, Part
 from weir.parts.effect import Effect, Sessions
 from weir.parts.explained import Line
 from weir.parts.part import moved_over
@@ -190,24 +191,27 @@ class NetworkStage(PartStage):
 
 
 class RoutesStage(PartStage):
-    """With the routes of leases, which come and go with what is asked of their interface."""
+    """With the routes of leases, which come and go with what is asked of their interface, and of uplinks."""
 
-    def __init__(self, backend: RoutesBackend, leases: Leases) -> None:
+    def __init__(self, backend: RoutesBackend, leases: Leases, uplinks: Uplinks) -> None:
         super().__init__(ROUTES, backend)
         self._routes = backend
         self._leases = leases
+        self._uplinks = uplinks
 
     def is_touched(self, plan: Plan) -> bool:
-        return super().is_touched(plan) or _moves_leases(plan)
+        return super().is_touched(plan) or _moves_others(plan)
 
     def wanted(self, target: Target) -> object:
-        return self._leases.routes(target.of(NETWORK), target.of(ROUTES))
+        network = target.of(NETWORK)
+        routes = self._leases.routes(network, target.of(ROUTES))
+        return self._uplinks.routes(target.of(UPLINKS), network, self._leases.held(), routes)
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
         """By what the plan says where that is enough: for one route nobody compares 50,000."""
         delta = execution.plan.of(ROUTES)
         quick = None
-        if delta is not None and not _moves_leases(execution.plan):
+        if delta is not None and not _moves_others(execution.plan):
             quick = self._routes.diff_changed(delta)
         if quick is None:
             yield from super().jobs(execution)
@@ -215,7 +219,25 @@ class RoutesStage(PartStage):
             yield Job(self, quick)
 
 
-def _moves_leases(plan: Plan) -> bool:
+class UplinksStage(PartStage):
+    """With the gateways of leases, and what is known of each uplink."""
+
+    def __init__(self, backend: PartBackend[Any, Any, Any], leases: Leases, uplinks: Uplinks) -> None:
+        super().__init__(UPLINKS, backend)
+        self._leases = leases
+        self._uplinks = uplinks
+
+    def is_touched(self, plan: Plan) -> bool:
+        return super().is_touched(plan) or _moves_others(plan)
+
+    def wanted(self, target: Target) -> object:
+        return self._uplinks.wanted(target.of(UPLINKS), target.of(NETWORK), self._leases.held())
+
+
+def _moves_others(plan: Plan) -> bool:
+    """Whether routes that are no static ones come or go."""
+    if UPLINKS in plan.parts:
+        return True
     network = plan.of(NETWORK)
     changed = [] if network is None else [*(s for pair in network.set for s in pair), *network.removed]
     return any(spec is not None and spec.dhcp for spec in changed)

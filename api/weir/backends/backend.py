@@ -24,9 +24,10 @@ Held = TypeVar("Held")
 Wanted = TypeVar("Wanted", contravariant=True)
 
 
-Topic = KernelTopic | Literal["leases", "routing", "hooks", "daemons"]
+Topic = KernelTopic | Literal["leases", "routing", "hooks", "daemons", "uplinks"]
 """What happens that makes a part look: something in the kernel; a DHCP lease came or went; routes changed
-what XDP may send; a program or a pin was taken away; a routing daemon is another than before."""
+what XDP may send; a program or a pin was taken away; a routing daemon is another than before; an uplink
+failed or works again."""
 
 TOLD = 20
 """So many steps or entries are told to a person who asks about one object."""

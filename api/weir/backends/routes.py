@@ -89,7 +89,7 @@ class RoutesBackend:
     daemons are others, one of its routes moved in the kernel that we did not move, or the last time was
     `WHOLE_LOOK_S` ago. The kernel is followed (`followed_routes`)."""
 
-    topics: ClassVar[frozenset[Topic]] = frozenset(("routes", "leases", "daemons"))
+    topics: ClassVar[frozenset[Topic]] = frozenset(("routes", "leases", "daemons", "uplinks"))
     is_scanned_apart: ClassVar[bool] = False
 
     def __init__(

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weir.diagnosis import ports, processors, tables
+from weir.diagnosis import ports, processors, tables, uplinks
 from weir.diagnosis.sample import Sample
 from weir.diagnosis.symptom import Rule, Span, Symptom
 from weir.diagnosis.trial import Trial
@@ -34,6 +34,7 @@ RULES: Sequence[tuple[Rule, tuple[str, ...], tuple[str, ...]]] = (
     (tables.reverse_path, ("second-lookup",), ("reverse_path",)),
     (ports.shared_locks, ("one-lock",), ("ports",)),
     (ports.overruns, ("ring-overrun",), ("ports",)),
+    (uplinks.down, ("uplink-down",), ("uplinks",)),
 )
 """Each rule with the codes that it gives and the fields of `Sample` that it cannot do without."""
 

@@ -56,6 +56,13 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
+class UplinkLook:
+    """An uplink. `down_s`: for how long it has been down; None: it is not."""
+
+    down_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """`clock_s` is monotonic, `at_ms` the time of day. Of what is looked at less often a sample has the last
     look. `unseen` says for a look (`LOOKS` of `weir.diagnosis.texts`) why there was none."""
@@ -80,4 +87,6 @@ class Sample:
     chains: tuple[Chain, ...] | None = None
     reverse_path: tuple[str, ...] | None = None
     """Where the kernel checks the source of each packet by a second lookup: `all`, or interfaces."""
+    uplinks: Mapping[str, UplinkLook] | None = None
+    """By their ids."""
     unseen: Mapping[str, str] = field(default_factory=dict)

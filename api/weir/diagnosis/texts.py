@@ -173,6 +173,17 @@ AILMENTS: Mapping[str, Ailment] = {
                 "0"),),
         under_load=False,
     ),
+    "uplink-down": Ailment(
+        "checks",
+        "warning",
+        "An uplink is down",
+        "All checks of the uplink {subject} have failed, for {down_s}.",
+        (
+            Remedy("look-at-checks", "What each check heard is in the uplink's state: ask the provider, or "
+                   "mend a check whose target is no more."),
+        ),
+        under_load=False,
+    ),
 }  # fmt: skip
 
 LOOKS: Mapping[str, str] = {
@@ -186,6 +197,7 @@ LOOKS: Mapping[str, str] = {
     "chains": "listening sockets of each address",
     "overflows": "connections that were not accepted",
     "sockets": "UDP sockets that are not read",
+    "uplinks": "whether the checks of uplinks are answered",
     "reverse_path": "whether the kernel checks the way back to each source",
 }
 """What is looked at, by the field of `Sample`."""

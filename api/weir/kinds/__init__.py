@@ -33,6 +33,8 @@ from weir.kinds import (
     sets,
     static_route,
     tuning,
+    uplink,
+    uplink_check,
     wireguard_peer,
     zone,
 )
@@ -46,6 +48,8 @@ DECLARED: dict[str, Declaration] = {
         interface.KIND,
         wireguard_peer.KIND,
         static_route.KIND,
+        uplink.KIND,
+        uplink_check.KIND,
         prefix_list.KIND,
         prefix_list_entry.KIND,
         route_map.KIND,

@@ -18,12 +18,13 @@ from weir.parts.routes import ROUTES
 from weir.parts.routing import ROUTING
 from weir.parts.sets import SETS
 from weir.parts.tuning import TUNING
+from weir.parts.uplinks import UPLINKS
 from weir.parts.wireguard import WIREGUARD
 
 PARTS = Parts(
     (
-        *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, ROUTES, ROUTING),
-        *(DHCP, DNS, ANNOUNCING, NTP),
+        *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, UPLINKS, ROUTES),
+        *(ROUTING, DHCP, DNS, ANNOUNCING, NTP),
     )
 )
 
@@ -41,6 +42,7 @@ __all__ = [
     "ROUTING",
     "SETS",
     "TUNING",
+    "UPLINKS",
     "WIREGUARD",
     "Part",
     "Parts",

@@ -840,6 +840,196 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/uplinks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List uplinks */
+        get: operations["list_uplinks"];
+        put?: never;
+        /** Create an uplink */
+        post: operations["create_uplink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uplinks/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many uplinks */
+        post: operations["bulk_uplinks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uplinks/{uplink_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uplink_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show an uplink */
+        get: operations["get_uplink"];
+        /** Create or replace an uplink */
+        put: operations["put_uplink"];
+        post?: never;
+        /** Delete an uplink */
+        delete: operations["delete_uplink"];
+        options?: never;
+        head?: never;
+        /** Change fields of an uplink (merge patch) */
+        patch: operations["patch_uplink"];
+        trace?: never;
+    };
+    "/api/v1/uplinks/{uplink_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uplink_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain an uplink: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_uplink"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uplinks/{uplink_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uplink_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a uplink */
+        get: operations["get_uplink_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uplink-checks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List uplink checks */
+        get: operations["list_uplink_checks"];
+        put?: never;
+        /** Create an uplink check */
+        post: operations["create_uplink_check"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uplink-checks/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many uplink checks */
+        post: operations["bulk_uplink_checks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uplink-checks/{check_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                check_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show an uplink check */
+        get: operations["get_uplink_check"];
+        /** Create or replace an uplink check */
+        put: operations["put_uplink_check"];
+        post?: never;
+        /** Delete an uplink check */
+        delete: operations["delete_uplink_check"];
+        options?: never;
+        head?: never;
+        /** Change fields of an uplink check (merge patch) */
+        patch: operations["patch_uplink_check"];
+        trace?: never;
+    };
+    "/api/v1/uplink-checks/{check_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                check_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain an uplink check: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_uplink_check"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uplink-checks/{check_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                check_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a uplink check */
+        get: operations["get_uplink_check_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/prefix-lists": {
         parameters: {
             query?: never;
@@ -4632,7 +4822,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -4779,7 +4969,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -6151,6 +6341,395 @@ export interface components {
             /** @description A note for people. */
             comment?: string | null;
             /** @description The route is kept and has no effect. */
+            disabled?: boolean | null;
+        };
+        UplinkStateFields: {
+            /** @description `down`: all its checks have failed. `unknown`: none has answered or failed yet, or it has none. */
+            status: string | null;
+            /** @description Since when it is so, as far as this router knows. */
+            since: string | null;
+            /** @description Whether new connections to the internet leave by it now. */
+            in_use: boolean | null;
+            /** @description The gateway that it has now, configured or of its lease. */
+            via: string | null;
+            /** @description Microseconds; the best last answer of its checks. */
+            round_trip_us: number | null;
+            /** @description Of the last 20 questions of its best check. */
+            loss_percent: number | null;
+            /** @description What each check heard last. */
+            answers: string | null;
+        };
+        UplinkState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["UplinkStateFields"];
+        };
+        Uplink: {
+            id: string;
+            interface: string;
+            gateway: string | null;
+            priority: number;
+            fail_after: number;
+            recover_after: number;
+            flush: string;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        UplinkPage: {
+            states: components["schemas"]["UplinkState"][] | null;
+            items: components["schemas"]["Uplink"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        UplinkCreateInput: {
+            /** @description Where it leaves the router. */
+            interface: string;
+            /**
+             * @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names.
+             * @default null
+             */
+            gateway: string | null;
+            /**
+             * @description Of the uplinks that are not down the one with the smallest is in use.
+             * @default 10
+             */
+            priority: number;
+            /**
+             * @description Failed answers in a row after which a check has failed. The uplink is down when all have.
+             * @default 3
+             */
+            fail_after: number;
+            /**
+             * @description Answers in a row after which a failed check is well again.
+             * @default 5
+             */
+            recover_after: number;
+            /**
+             * @description `on-fail`: when it goes down and another one takes over, connections with its address are forgotten, so that they begin again by the other.
+             * @default on-fail
+             * @enum {string}
+             */
+            flush: "on-fail" | "never";
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It has no route and is not checked.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        UplinkUpsertInput: {
+            /** @description Where it leaves the router. */
+            interface: string;
+            /**
+             * @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names.
+             * @default null
+             */
+            gateway: string | null;
+            /**
+             * @description Of the uplinks that are not down the one with the smallest is in use.
+             * @default 10
+             */
+            priority: number;
+            /**
+             * @description Failed answers in a row after which a check has failed. The uplink is down when all have.
+             * @default 3
+             */
+            fail_after: number;
+            /**
+             * @description Answers in a row after which a failed check is well again.
+             * @default 5
+             */
+            recover_after: number;
+            /**
+             * @description `on-fail`: when it goes down and another one takes over, connections with its address are forgotten, so that they begin again by the other.
+             * @default on-fail
+             * @enum {string}
+             */
+            flush: "on-fail" | "never";
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It has no route and is not checked.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        UplinkBulkInput: {
+            upsert?: components["schemas"]["UplinkUpsertInput"][];
+            delete?: string[];
+        };
+        UplinkInput: {
+            /** @description Where it leaves the router. */
+            interface: string;
+            /**
+             * @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names.
+             * @default null
+             */
+            gateway: string | null;
+            /**
+             * @description Of the uplinks that are not down the one with the smallest is in use.
+             * @default 10
+             */
+            priority: number;
+            /**
+             * @description Failed answers in a row after which a check has failed. The uplink is down when all have.
+             * @default 3
+             */
+            fail_after: number;
+            /**
+             * @description Answers in a row after which a failed check is well again.
+             * @default 5
+             */
+            recover_after: number;
+            /**
+             * @description `on-fail`: when it goes down and another one takes over, connections with its address are forgotten, so that they begin again by the other.
+             * @default on-fail
+             * @enum {string}
+             */
+            flush: "on-fail" | "never";
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It has no route and is not checked.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        UplinkPatch: {
+            /** @description Where it leaves the router. */
+            interface?: string | null;
+            /** @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names. */
+            gateway?: string | null;
+            /** @description Of the uplinks that are not down the one with the smallest is in use. */
+            priority?: number | null;
+            /** @description Failed answers in a row after which a check has failed. The uplink is down when all have. */
+            fail_after?: number | null;
+            /** @description Answers in a row after which a failed check is well again. */
+            recover_after?: number | null;
+            /**
+             * @description `on-fail`: when it goes down and another one takes over, connections with its address are forgotten, so that they begin again by the other.
+             * @enum {string|null}
+             */
+            flush?: "on-fail" | "never" | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It has no route and is not checked. */
+            disabled?: boolean | null;
+        };
+        UplinkCheckStateFields: {
+            /** @description What was heard last, or why nothing was. */
+            answer: string | null;
+            /** @description When it answered last, as far as this agent knows. */
+            answered_at: string | null;
+            /** @description Microseconds of the last answer. */
+            round_trip_us: number | null;
+            /** @description Of the last 20 questions. */
+            loss_percent: number | null;
+        };
+        UplinkCheckState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["UplinkCheckStateFields"];
+        };
+        UplinkCheck: {
+            id: string;
+            uplink: string;
+            target: string;
+            type: string;
+            port: number | null;
+            host: string | null;
+            interval_s: number;
+            timeout_ms: number;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        UplinkCheckPage: {
+            states: components["schemas"]["UplinkCheckState"][] | null;
+            items: components["schemas"]["UplinkCheck"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        UplinkCheckCreateInput: {
+            /** @description The uplink that it is for. */
+            uplink: string;
+            /** @description Who is asked, an IPv4 address in the internet. Not the gateway: it answers also when nothing behind it works. */
+            target: string;
+            /**
+             * @description `ping`: it answers an echo request. `tcp`: it accepts a connection. `http`: it answers a request with a status below 400. `dns`: it answers a question, whatever the answer is.
+             * @default ping
+             * @enum {string}
+             */
+            type: "ping" | "tcp" | "http" | "dns";
+            /**
+             * @description Where it is asked; 443 for `tcp`, 80 for `http`, 53 for `dns` unless said.
+             * @default null
+             */
+            port: number | null;
+            /**
+             * @description The site that `http` asks for, or the name that `dns` does; unless said, the root.
+             * @default null
+             */
+            host: string | null;
+            /**
+             * @description Seconds between questions.
+             * @default 1
+             */
+            interval_s: number;
+            /**
+             * @description Milliseconds after which an answer counts as missing. The next question follows at once then, until the check has failed.
+             * @default 800
+             */
+            timeout_ms: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is not asked, and its uplink is judged by the others.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        UplinkCheckUpsertInput: {
+            /** @description The uplink that it is for. */
+            uplink: string;
+            /** @description Who is asked, an IPv4 address in the internet. Not the gateway: it answers also when nothing behind it works. */
+            target: string;
+            /**
+             * @description `ping`: it answers an echo request. `tcp`: it accepts a connection. `http`: it answers a request with a status below 400. `dns`: it answers a question, whatever the answer is.
+             * @default ping
+             * @enum {string}
+             */
+            type: "ping" | "tcp" | "http" | "dns";
+            /**
+             * @description Where it is asked; 443 for `tcp`, 80 for `http`, 53 for `dns` unless said.
+             * @default null
+             */
+            port: number | null;
+            /**
+             * @description The site that `http` asks for, or the name that `dns` does; unless said, the root.
+             * @default null
+             */
+            host: string | null;
+            /**
+             * @description Seconds between questions.
+             * @default 1
+             */
+            interval_s: number;
+            /**
+             * @description Milliseconds after which an answer counts as missing. The next question follows at once then, until the check has failed.
+             * @default 800
+             */
+            timeout_ms: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is not asked, and its uplink is judged by the others.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        UplinkCheckBulkInput: {
+            upsert?: components["schemas"]["UplinkCheckUpsertInput"][];
+            delete?: string[];
+        };
+        UplinkCheckInput: {
+            /** @description The uplink that it is for. */
+            uplink: string;
+            /** @description Who is asked, an IPv4 address in the internet. Not the gateway: it answers also when nothing behind it works. */
+            target: string;
+            /**
+             * @description `ping`: it answers an echo request. `tcp`: it accepts a connection. `http`: it answers a request with a status below 400. `dns`: it answers a question, whatever the answer is.
+             * @default ping
+             * @enum {string}
+             */
+            type: "ping" | "tcp" | "http" | "dns";
+            /**
+             * @description Where it is asked; 443 for `tcp`, 80 for `http`, 53 for `dns` unless said.
+             * @default null
+             */
+            port: number | null;
+            /**
+             * @description The site that `http` asks for, or the name that `dns` does; unless said, the root.
+             * @default null
+             */
+            host: string | null;
+            /**
+             * @description Seconds between questions.
+             * @default 1
+             */
+            interval_s: number;
+            /**
+             * @description Milliseconds after which an answer counts as missing. The next question follows at once then, until the check has failed.
+             * @default 800
+             */
+            timeout_ms: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is not asked, and its uplink is judged by the others.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        UplinkCheckPatch: {
+            /** @description The uplink that it is for. */
+            uplink?: string | null;
+            /** @description Who is asked, an IPv4 address in the internet. Not the gateway: it answers also when nothing behind it works. */
+            target?: string | null;
+            /**
+             * @description `ping`: it answers an echo request. `tcp`: it accepts a connection. `http`: it answers a request with a status below 400. `dns`: it answers a question, whatever the answer is.
+             * @enum {string|null}
+             */
+            type?: "ping" | "tcp" | "http" | "dns" | null;
+            /** @description Where it is asked; 443 for `tcp`, 80 for `http`, 53 for `dns` unless said. */
+            port?: number | null;
+            /** @description The site that `http` asks for, or the name that `dns` does; unless said, the root. */
+            host?: string | null;
+            /** @description Seconds between questions. */
+            interval_s?: number | null;
+            /** @description Milliseconds after which an answer counts as missing. The next question follows at once then, until the check has failed. */
+            timeout_ms?: number | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is not asked, and its uplink is judged by the others. */
             disabled?: boolean | null;
         };
         PrefixList: {
@@ -10390,13 +10969,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -10407,7 +10986,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -10491,7 +11070,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -11439,6 +12018,34 @@ export interface components {
              */
             base: string | null;
         };
+        UplinkChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "uplink";
+            id: string;
+            new: components["schemas"]["UplinkInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        UplinkCheckChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "uplink-check";
+            id: string;
+            new: components["schemas"]["UplinkCheckInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         PrefixListChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -11891,6 +12498,31 @@ export interface components {
             comment: string;
             disabled: boolean;
         };
+        /** @description The fields of a uplink as they are configured. */
+        UplinkObject: {
+            id: string;
+            interface: string;
+            gateway: string | null;
+            priority: number;
+            fail_after: number;
+            recover_after: number;
+            flush: string;
+            comment: string;
+            disabled: boolean;
+        };
+        /** @description The fields of a uplink check as they are configured. */
+        UplinkCheckObject: {
+            id: string;
+            uplink: string;
+            target: string;
+            type: string;
+            port: number | null;
+            host: string | null;
+            interval_s: number;
+            timeout_ms: number;
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a prefix list as they are configured. */
         PrefixListObject: {
             id: string;
@@ -12269,6 +12901,34 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["StaticRouteObject"] | null;
             new: components["schemas"]["StaticRouteObject"] | null;
+        };
+        UplinkChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "uplink";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["UplinkObject"] | null;
+            new: components["schemas"]["UplinkObject"] | null;
+        };
+        UplinkCheckChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "uplink-check";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["UplinkCheckObject"] | null;
+            new: components["schemas"]["UplinkCheckObject"] | null;
         };
         PrefixListChange: {
             /**
@@ -12709,6 +13369,44 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["StaticRouteObject"] | null;
             new: components["schemas"]["StaticRouteObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        UplinkStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "uplink";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["UplinkObject"] | null;
+            new: components["schemas"]["UplinkObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        UplinkCheckStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "uplink-check";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["UplinkCheckObject"] | null;
+            new: components["schemas"]["UplinkCheckObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -16882,6 +17580,610 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StaticRouteState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_uplinks: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UplinkPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_uplink: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UplinkCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Uplink"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_uplinks: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UplinkBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_uplink: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                uplink_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Uplink"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_uplink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                uplink_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UplinkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Uplink"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Uplink"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_uplink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                uplink_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_uplink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                uplink_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["UplinkPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Uplink"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_uplink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uplink_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_uplink_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uplink_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UplinkState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_uplink_checks: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UplinkCheckPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_uplink_check: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UplinkCheckCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UplinkCheck"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_uplink_checks: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UplinkCheckBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_uplink_check: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                check_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UplinkCheck"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_uplink_check: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                check_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UplinkCheckInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UplinkCheck"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UplinkCheck"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_uplink_check: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                check_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_uplink_check: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                check_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["UplinkCheckPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UplinkCheck"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_uplink_check: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                check_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_uplink_check_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                check_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UplinkCheckState"];
                 };
             };
             default: components["responses"]["PROBLEM"];
@@ -23953,7 +25255,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "tuning";
                 id: string;
             };
             header?: never;

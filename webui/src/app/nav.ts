@@ -17,6 +17,7 @@ import {
   IconGauge,
   IconGitBranch,
   IconGridDots,
+  IconHeartRateMonitor,
   IconHeartbeat,
   IconHistory,
   IconInfoCircle,
@@ -31,6 +32,7 @@ import {
   IconPower,
   IconRefresh,
   IconRoute,
+  IconRouteAltLeft,
   IconServer,
   IconShield,
   IconShieldCheck,
@@ -111,6 +113,8 @@ const OWN: Readonly<Record<Area, readonly NavItem[]>> = {
 /** By page, of declared kinds. */
 const ICONS: Readonly<Record<string, Icon>> = {
   peers: IconKey,
+  uplinks: IconRouteAltLeft,
+  checks: IconHeartRateMonitor,
   "prefix-lists": IconFilter,
   "prefix-list-entries": IconListNumbers,
   "route-maps": IconGitBranch,

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follows the checks of uplinks: brings the default route to the best one that works, and tells of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import Any
+
+from weir.adapters import conntrack, uplink_routes
+from weir.adapters.netlink import Links
+from weir.agent.configuration import Configuration
+from weir.agent.uplink_rounds import Round, Rounds, best, judged
+from weir.agent.uplinks import DOWN, Uplinks, gateway_of
+from weir.backends.daemons import Learn
+from weir.diagnosis.sample import UplinkLook
+from weir.model.objects import Kind
+from weir.model.problem import Problem
+from weir.parts import NETWORK, UPLINKS
+from weir.parts.network import NetworkSpec
+from weir.parts.uplinks import UplinkSpec
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.5
+"""Between two looks at what is configured; answers are heard at once."""
+
+
+class UplinkMonitor:
+    """`run` is one thread; the rest may be called by any."""
+
+    def __init__(self, configuration: Configuration, links: Links, forget_flows: Callable[[], None]) -> None:
+        self._configuration = configuration
+        self._links = links
+        self._forget_flows = forget_flows
+        self._rounds = Rounds(lambda spec: self._gateway(spec) is not None)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="uplinks", daemon=True)
+
+    @property
+    def _uplinks(self) -> Uplinks:
+        return self._configuration.executor.uplinks
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Routes stay as they are, for the agent that comes next."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def sources(self) -> dict[Kind, Learn]:
+        return {"uplink": self.learn_uplinks, "check": self.learn_checks}
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.look()
+            except Problem as problem:
+                log.warning("%s", problem.message)
+                self._stopping.wait(LOOK_S)
+            except Exception:
+                log.exception("looking at uplinks failed; it goes on")
+                self._stopping.wait(LOOK_S)
+        self._rounds.close()
+
+    def look(self) -> None:
+        """Ask and hear for a while, and do what follows from it."""
+        if not self._configuration.loaded:
+            self._stopping.wait(LOOK_S)
+            return
+        specs = self._specs()
+        self._rounds.follow(specs, lambda name: self._uplinks.verdict(name).status == DOWN)
+        if specs or not self._stopping.wait(LOOK_S):
+            self._rounds.step(LOOK_S)
+        self._uplinks.forget_others(specs)
+        changed = {
+            name: status
+            for name in specs
+            if (status := judged(self._of(name), self._uplinks.verdict(name).status))
+            != self._uplinks.verdict(name).status
+        }
+        if changed:
+            self._change(specs, changed)
+
+    def _change(self, specs: Mapping[str, UplinkSpec], changed: Mapping[str, str]) -> None:
+        before = self._uplinks.in_order(specs)[0]
+        for name, status in changed.items():
+            self._uplinks.note(name, status)
+        after = self._uplinks.in_order(specs)[0]
+        self._configuration.follow_uplinks()
+        for name, status in changed.items():
+            self._tell(name, status, after)
+        if before != after:
+            self._forget_flows()  # what passes beside the stack has a route of its own
+            if changed.get(before) == DOWN and specs[before].flush_on_fail:
+                self._flush(specs[before])
+
+    def _tell(self, name: str, status: str, first: str) -> None:
+        heard = "; ".join(f"{one.check.text}: {one.text}" for one in self._of(name))
+        where = f"new connections leave by {first}"
+        if status == DOWN and first == name:
+            where = "no uplink works, and this one stays in use"
+        log.log(
+            logging.WARNING if status == DOWN else logging.INFO,
+            "uplink %s is %s (%s); %s",
+            name,
+            status,
+            heard,
+            where,
+        )
+
+    def _flush(self, spec: UplinkSpec) -> None:
+        """Connections with its address begin again by the other uplink."""
+        index = self._links.link(spec.interface).index
+        own = [item.text.partition("/")[0] for item in self._links.addresses() if item.ifindex == index]
+        for address in own:
+            if ":" not in address:
+                log.info(
+                    "uplink %s: %d connections of %s are forgotten",
+                    spec.id,
+                    conntrack.forget(address),
+                    address,
+                )
+
+    # -- what is known ---------------------------------------------------------------------------------
+
+    def learn_uplinks(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
+        specs = self._specs()
+        chosen = [name for name in specs if ids is None or name in ids]
+        devices = uplink_routes.default_devices() if chosen else ()
+        found = {}
+        for name in chosen:
+            verdict, rounds = self._uplinks.verdict(name), self._of(name)
+            found[name] = {
+                "status": verdict.status,
+                "since": _moment(verdict.since_ms),
+                "in_use": specs[name].interface in devices,
+                "via": self._gateway(specs[name]) or None,
+                **dict(best(rounds)),
+                "answers": "; ".join(f"{one.check.id}: {one.text}" for one in rounds) or None,
+            }
+        return found
+
+    def learn_checks(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
+        return {
+            one.check.id: {
+                "answer": None if one.said is None else one.text,
+                "answered_at": _moment(one.answered_ms),
+                "round_trip_us": one.round_trip_us,
+                "loss_percent": one.loss_percent,
+            }
+            for one in self._rounds.every()
+            if ids is None or one.check.id in ids
+        }
+
+    def looks(self) -> dict[str, UplinkLook]:
+        """For the diagnosis, by the uplink's id."""
+        now_ms = time.time_ns() // 1_000_000
+        known = {name: self._uplinks.verdict(name) for name in self._specs()}
+        return {
+            name: UplinkLook(max(now_ms - (one.since_ms or now_ms), 0) / 1000 if one.status == DOWN else None)
+            for name, one in known.items()
+        }
+
+    def _of(self, name: str) -> list[Round]:
+        return [one for one in self._rounds.every() if one.uplink.id == name]
+
+    def _specs(self) -> Mapping[str, UplinkSpec]:
+        return self._configuration.compiled.of(UPLINKS) if self._configuration.loaded else {}
+
+    def _network(self) -> Mapping[str, NetworkSpec]:
+        return self._configuration.compiled.of(NETWORK)
+
+    def _gateway(self, spec: UplinkSpec) -> str | None:
+        return gateway_of(spec, self._network(), self._configuration.executor.leases.held())
+
+
+def followed(
+    configuration: Configuration, links: Links, forget_flows: Callable[[], None], stack: ExitStack
+) -> UplinkMonitor:
+    """One that runs until `stack` ends."""
+    found = UplinkMonitor(configuration, links, forget_flows)
+    found.start()
+    stack.callback(found.stop)
+    return found
+
+
+def _moment(at_ms: int | None) -> str | None:
+    return (
+        None
+        if at_ms is None
+        else datetime.fromtimestamp(at_ms / 1000, UTC).isoformat().replace("+00:00", "Z")
+    )

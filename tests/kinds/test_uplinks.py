@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What uplinks and their checks may be, and the routes that follow from what is known of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weir.agent.dhcp_client import Lease
+from weir.agent.leases import FIRST_DISTANCE
+from weir.agent.uplinks import Uplinks
+from weir.kinds.static_route import StaticRoute
+from weir.kinds.uplink import MOST_UPLINKS, Uplink
+from weir.kinds.uplink_check import MOST_CHECKS, UplinkCheck
+from weir.model.document import Document
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
+from weir.model.rules import validate_all
+from weir.parts import NETWORK, UPLINKS
+from weir.parts.routes import RouteSpec
+
+WAN = Interface("wan0", role="wan", addresses=("192.0.2.2/24",))
+DHCP = Interface("wan1", role="wan", addressing="dhcp")
+VRF = Interface("blue", vrf_table=9)
+FIBRE = Uplink("fibre", "wan0", "192.0.2.1", priority=1)
+LTE = Uplink("lte", "wan1", priority=2)
+PING = UplinkCheck("p", "fibre", "198.51.100.1")
+LEASE = Lease("198.51.100.7/24", "198.51.100.254", "", (("0.0.0.0/0", "198.51.100.254"),), (), 1, 2, 3)
+
+
+def found(*items: ConfigObject) -> list[tuple[str, str | None]]:
+    told = validate_all(Document((WAN, DHCP, *items)))
+    return [(one.code, one.field) for one in told if one.kind.startswith("uplink")]
+
+
+@pytest.mark.parametrize(
+    ("items", "code", "field"),
+    [
+        ((replace(FIBRE, gateway=None),), "uplink-without-gateway", "gateway"),
+        ((replace(FIBRE, gateway="2001:db8::1"),), "uplink-not-ipv4", "gateway"),
+        ((replace(FIBRE, gateway="192.0.2.2"),), "gateway-is-own", "gateway"),
+        ((replace(FIBRE, gateway="203.0.113.1"),), "gateway-unreachable", "gateway"),
+        ((FIBRE, replace(FIBRE, id="other")), "uplink-twice", "interface"),
+        ((replace(FIBRE, interface="gone"),), "unknown-interface", "interface"),
+        ((VRF, replace(LTE, interface="blue")), "unknown-interface", "interface"),
+        ((FIBRE, StaticRoute("r", "0.0.0.0/0", gateway="192.0.2.1")), "route-before-uplinks", None),
+        ((FIBRE, replace(PING, target="2001:db8::1")), "uplink-not-ipv4", "target"),
+        ((FIBRE, replace(PING, target="192.0.2.1")), "check-of-gateway", "target"),
+        ((FIBRE, replace(PING, type="dns", host="192.0.2.9")), "bad-host", "host"),
+        ((FIBRE, *(replace(PING, id=f"p{n}") for n in range(MOST_CHECKS + 1))), "too-many-checks", "uplink"),
+        ((replace(PING, uplink="gone"),), "unknown-uplink", "uplink"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_named(items: Iterable[ConfigObject], code: str, field: str | None) -> None:
+    assert (code, field) in found(*items)
+
+
+def test_there_are_so_many_uplinks_at_most() -> None:
+    ports = [Interface(f"e{n:02}", role="wan", addressing="dhcp") for n in range(MOST_UPLINKS + 1)]
+    uplinks = [Uplink(f"u{n:02}", port.id) for n, port in enumerate(ports)]
+    assert found(*ports, *uplinks) == [("too-many-uplinks", None)]
+
+
+def test_what_is_well_is_not_complained_of() -> None:
+    far = StaticRoute("r", "0.0.0.0/0", gateway="192.0.2.1", distance=200)
+    assert found(FIBRE, LTE, PING, far, replace(FIBRE, id="off", disabled=True)) == []
+
+
+def routes(
+    uplinks: Uplinks, *items: ConfigObject, lease: Lease | None = LEASE
+) -> dict[str, tuple[str | None, int]]:
+    """Gateway and distance of each default route."""
+    document = Document((WAN, DHCP, *items))
+    leases = {} if lease is None else {"wan1": lease}
+    of_lease = RouteSpec("dhcp/wan1/0.0.0.0/0", "0.0.0.0/0", "198.51.100.254", "wan1", False, FIRST_DISTANCE)
+    made = uplinks.routes(UPLINKS.wanted(document), NETWORK.wanted(document), leases, {of_lease.id: of_lease})
+    return {name: (spec.gateway, spec.distance) for name, spec in made.items()}
+
+
+def test_each_has_its_route_in_order_and_the_lease_gives_the_gateway() -> None:
+    assert routes(Uplinks(None), FIBRE, LTE) == {
+        "uplink/fibre": ("192.0.2.1", 2),
+        "uplink/lte": ("198.51.100.254", 3),
+    }
+    assert routes(Uplinks(None), FIBRE) == {
+        "uplink/fibre": ("192.0.2.1", 2),
+        "dhcp/wan1/0.0.0.0/0": ("198.51.100.254", FIRST_DISTANCE),
+    }, "of an interface that is no uplink it is as before"
+    assert "uplink/lte" not in routes(Uplinks(None), FIBRE, LTE, lease=None)
+
+
+def test_one_that_is_down_is_behind_all_others_and_the_last_one_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_ns = iter(range(10**15, 10**16, 10**9))
+    monkeypatch.setattr("weir.agent.uplinks.time.time_ns", lambda: next(now_ns))
+    known = Uplinks(None)
+
+    def distances() -> tuple[int, int]:
+        made = routes(known, FIBRE, LTE)
+        return made["uplink/fibre"][1], made["uplink/lte"][1]
+
+    known.note("fibre", "down")
+    assert distances() == (240, 2)
+    known.note("lte", "down")
+    assert distances() == (240, 239)
+    known.note("fibre", "up")
+    assert distances() == (2, 240)
+
+
+def test_no_two_uplinks_have_the_same_distance_nor_one_beyond_255() -> None:
+    ports = [Interface(f"e{n:02}", role="wan", addressing="dhcp") for n in range(MOST_UPLINKS)]
+    uplinks = [Uplink(f"u{n:02}", port.id, "192.0.2.1") for n, port in enumerate(ports)]
+    for failed in (0, 7, MOST_UPLINKS):
+        known = Uplinks(None)
+        for one in uplinks[:failed]:
+            known.note(one.id, "down")
+        made = [
+            far for name, (_, far) in routes(known, *ports, *uplinks).items() if name.startswith("uplink/")
+        ]
+        assert len(set(made)) == MOST_UPLINKS and max(made) <= 255, failed
+
+
+def test_what_is_known_lasts_and_a_broken_file_is_nothing_known(tmp_path: Path) -> None:
+    file = tmp_path / "uplinks.json"
+    Uplinks(file).note("fibre", "down")
+    again = Uplinks(file)
+    assert again.verdict("fibre").status == "down"
+    again.forget_others({})
+    assert json.loads(file.read_text()) == {}
+    for text in ("[]", "{", '{"fibre": {"status": "down"}}', '{"fibre": 1}'):
+        file.write_text(text)
+        broken: Any = Uplinks(file).verdict("fibre")
+        assert (broken.status, broken.since_ms) == ("unknown", None)
