@@ -118,7 +118,9 @@ def test_nothing_is_forwarded_before_rules_and_limits_are_in_place() -> None:
     deltas = {part: part.delta(part.nothing, part.wanted(document)) for part in PARTS}
     plan = Plan(ShapingDelta(ports=Delta([(None, PORT)])), {part: d for part, d in deltas.items() if d})
     kernel.execute(plan, nothing_compiled(SlotAllocation(16), datetime.now()))
-    assert [name for name in order if name not in ("dhcp", "dns", "announcing", "ntp")][-1] == "forwarding"
+    assert [name for name in order if name not in ("autoconf", "dhcp", "dns", "announcing", "ntp")][
+        -1
+    ] == "forwarding"
 
 
 def test_a_part_without_a_backend_of_its_name_is_refused() -> None:

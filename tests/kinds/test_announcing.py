@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject
 from weir.model.rules import validate_all
 from weir.parts.announcing import ANNOUNCING, AnnounceSpec
+from weir.parts.autoconf import AUTOCONF
 
 HERE = ("10.0.0.1/24", "2001:db8:1::1/64", "fe80::1/64", "2001:db8:1::2/64")
 
@@ -58,6 +60,10 @@ def test_they_are_switched_on_changed_and_off(tmp_path: Path) -> None:
         (lan(addresses=("2001:db8::1/56",)), "ra-prefix-length"),
         (lan(ra=Announcement(preferred_s=2, valid_s=1)), "ra-lifetimes"),
         (lan(ra=Announcement(router_lifetime_s=29)), "ra-lifetimes"),
+        (lan(ipv6_addressing="auto"), "slaac-and-ra"),
+        (lan(ra=None, ipv6_addressing="auto"), "slaac-inside"),
+        (lan(ra=None, ipv6_addressing="auto", role="wan", vrf="blue"), "slaac-in-vrf"),
+        (lan(ra=None, ipv6_addressing="auto", loopback=Loopback()), "slaac-without-routers"),
     ],
 )
 def test_what_hosts_could_not_use_is_said(interface: Interface, code: str) -> None:
@@ -67,6 +73,15 @@ def test_what_hosts_could_not_use_is_said(interface: Interface, code: str) -> No
 def test_a_port_of_a_bridge_announces_nothing_of_its_own() -> None:
     bridge = Interface("br0", bridge=Bridge((BridgePort("lan0"),)))
     assert "member-with-its-own" in found(bridge, lan(role="none", addresses=()))
+    learns = lan(role="none", addresses=(), ra=None, ipv6_addressing="auto")
+    assert "member-with-its-own" in found(bridge, learns)
+
+
+def test_a_wan_may_learn_its_addresses() -> None:
+    uplink = lan(role="wan", ra=None, addresses=(), ipv6_addressing="auto")
+    assert not any(code.startswith("slaac-") for code in found(uplink))
+    assert list(AUTOCONF.wanted(Document((uplink,)))) == ["lan0"]
+    assert not AUTOCONF.wanted(Document((replace(uplink, disabled=True),)))
 
 
 def test_what_hosts_can_use_is_fine() -> None:

@@ -38,7 +38,7 @@ def section(kind: str) -> str:
 def documented(text: str) -> set[str]:
     """The fields that have a row of their own in a table."""
     cells = re.findall(r"^\|([^|]*)\|", text, re.MULTILINE)
-    return {name for cell in cells for name in re.findall(r"`([a-z_]+)`", cell)}
+    return {name for cell in cells for name in re.findall(r"`([a-z0-9_]+)`", cell)}
 
 
 @pytest.mark.parametrize("kind", DECLARED)

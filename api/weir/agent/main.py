@@ -62,6 +62,7 @@ from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.uplinks import Uplinks
 from weir.backends import tuning
 from weir.backends.announcing import AnnouncingBackend
+from weir.backends.autoconf import AutoconfBackend
 from weir.backends.daemons import Learn
 from weir.backends.dhcp import DhcpBackend
 from weir.backends.dns import DnsBackend
@@ -131,9 +132,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
     served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
     made = combined.backends(held, links, state_dir, secrets)
-    resolver, announcing = _resolver(options, state_dir), _announcing(options, state_dir)
-    parts = {"routing": routing_protocols, "dhcp": served, "dns": resolver, "announcing": announcing, **made}
-    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, parts)
+    resolver, (announcing, slaac) = _resolver(options, state_dir), _ipv6(options, state_dir)
+    made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
+    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
     events = stack.enter_context(closing(Events()))
     refusing = partial(capacity.explaining, lines.capacity)
     following = Following(store, last_good)
@@ -145,7 +146,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     ways = uplink_monitor.followed(configuration, links, executor.firewall.forget_flows, stack)
-    learnt = {**combined.sources(held, configuration, stack, announcing.learn), **ways.sources()}
+    learnt = {**combined.sources(held, configuration, stack, announcing.learn, slaac.learn), **ways.sources()}
     states = _states(executor, frr, configuration, served, resolver, learnt)
     beside = (*_beside(configuration, datapath, links, served, stack), *_machine(options, data, ways, stack))
     server = _server(options, (handlers, secrets, states, *beside), handlers.closed)
@@ -200,9 +201,11 @@ def _resolver(options: argparse.Namespace, state_dir: Path) -> DnsBackend:
     return DnsBackend(folder, is_unit=options.sets_clock, ca_bundle=options.ca_bundle)
 
 
-def _announcing(options: argparse.Namespace, state_dir: Path) -> AnnouncingBackend:
+def _ipv6(options: argparse.Namespace, state_dir: Path) -> tuple[AnnouncingBackend, AutoconfBackend]:
+    """Who tells hosts of the router, and who learns of other routers."""
     folder, memory = state_dir / "daemons" / "announcing", lasting(options) / "announced.json"
-    return AnnouncingBackend(folder, memory, is_unit=options.sets_clock)
+    announcing = AnnouncingBackend(folder, memory, is_unit=options.sets_clock)
+    return announcing, AutoconfBackend(state_dir / "autoconf.json")
 
 
 def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:

@@ -12,6 +12,7 @@ from weir.model.prefix import Prefix
 from weir.model.problem import Finding
 from weir.model.rule import LINK_LOCAL, View, error, warning
 
+_LEARNING = "ipv6_addressing"
 SLAAC_BITS = 64
 """Hosts make addresses of a prefix of this length alone (RFC 4291, 2.5.1)."""
 
@@ -46,6 +47,24 @@ def announcing_sense(_view: View, interface: Interface) -> Iterator[Finding]:
         yield error("ra-lifetimes", interface, "ra.router_lifetime_s", text)
     if not interface.disabled:
         yield from _prefixes(interface)
+
+
+def learning_sense(_view: View, interface: Interface) -> Iterator[Finding]:
+    """Where announcements of others can be taken."""
+    if interface.ipv6_addressing == "static":
+        return
+    name = interface.id
+    if _type_of(interface) not in HAS_HOSTS:
+        yield error("slaac-without-routers", interface, _LEARNING, f"no router announces anything on {name}")
+    elif interface.vrf is not None:
+        text = f"{name} is in the VRF {interface.vrf}, where nothing is learnt yet"
+        yield error("slaac-in-vrf", interface, _LEARNING, text)
+    if interface.ra is not None:
+        text = f"{name} cannot be a router's port and take what other routers announce there"
+        yield error("slaac-and-ra", interface, _LEARNING, text)
+    if interface.role not in ("wan", "none"):
+        text = f"any host behind {name} can become the router's IPv6 gateway: that is for a WAN"
+        yield warning("slaac-inside", interface, _LEARNING, text)
 
 
 def _prefixes(interface: Interface) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from weir.fields import INTERFACE_NAMES, Case, Flag, OneOf, PublicKey, Rows, Text, When, Whole
-from weir.kinds.announcing import announcing_sense
+from weir.kinds.announcing import announcing_sense, learning_sense
 from weir.kinds.declaration import Declaration
 from weir.model.interface import Interface
 from weir.model.limits import (
@@ -98,6 +98,17 @@ class AnnouncedPrefix:
     autonomous: Annotated[bool, Flag(help="Whether hosts make addresses of it.")] = True
 
 
+@dataclass(frozen=True, slots=True)
+class LearntAddressState:
+    """An IPv6 address by what a router announced. A lifetime is from now; 4,294,967,295 stands for ever."""
+
+    address: Annotated[str, Text(50)]
+    preferred_s: Annotated[int, Whole(0, 2**32 - 1)] = 0
+    valid_s: Annotated[int, Whole(0, 2**32 - 1)] = 0
+
+
+_LEARNS = When("ipv6_addressing", ("auto",))
+
 KIND = Declaration(
     Interface,
     singular="interface",
@@ -142,6 +153,20 @@ KIND = Declaration(
         "active_member": Text(
             15, when=_BOND, help="Of a bond with `active-backup`: the member that carries the packets."
         ),
+        "learnt_addresses": Rows(
+            LearntAddressState,
+            MAX_ADDRESSES,
+            by="address",
+            when=_LEARNS,
+            label="Learnt IPv6 addresses",
+            help="By what a router announced.",
+        ),
+        "learnt_gateway": Text(
+            50, when=_LEARNS, label="Learnt IPv6 gateway", help="The router that announced itself."
+        ),
+        "gateway_lifetime_s": Whole(
+            0, 2**31, when=_LEARNS, help="For so long the gateway holds, unless it is announced again."
+        ),
         "announced": Rows(
             AnnouncedPrefix,
             MAX_ADDRESSES,
@@ -158,6 +183,7 @@ KIND = Declaration(
     rules=(
         Rule("zone-sense", "interface", zone_sense, own("interface"), False),
         Rule("announcing-sense", "interface", announcing_sense, own("interface"), True),
+        Rule("learning-sense", "interface", learning_sense, own("interface"), True),
     ),
     one_of=OneOf(
         "type",

@@ -135,6 +135,17 @@ class Interface(ConfigObject):
             help="`dhcp`: an IPv4 address and routes by DHCP, beside the addresses.",
         ),
     ] = "static"
+    ipv6_addressing: Annotated[
+        Literal["static", "auto"],
+        Choice(
+            "static",
+            "auto",
+            label="IPv6 addressing",
+            when=When("type", HAS_HOSTS),
+            help="`auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), "
+            "beside the addresses. A static route to ::/0 wins.",
+        ),
+    ] = "static"
     ra: Annotated[
         Announcement | None,
         Group(

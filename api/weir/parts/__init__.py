@@ -5,6 +5,7 @@ A new part is a module here with its line in `PARTS`, and a backend in `weir.bac
 """
 
 from weir.parts.announcing import ANNOUNCING
+from weir.parts.autoconf import AUTOCONF
 from weir.parts.bonds import BONDS
 from weir.parts.bridges import BRIDGES
 from weir.parts.dhcp import DHCP
@@ -24,12 +25,13 @@ from weir.parts.wireguard import WIREGUARD
 PARTS = Parts(
     (
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, UPLINKS, ROUTES),
-        *(ROUTING, DHCP, DNS, ANNOUNCING, NTP),
+        *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP),
     )
 )
 
 __all__ = [
     "ANNOUNCING",
+    "AUTOCONF",
     "BONDS",
     "BRIDGES",
     "DHCP",

@@ -5405,6 +5405,11 @@ export interface components {
             aggregator: number | null;
             failures: number | null;
         };
+        LearntAddressState: {
+            address: string;
+            preferred_s: number;
+            valid_s: number;
+        };
         AnnouncedPrefix: {
             prefix: string;
             preferred_s: number;
@@ -5428,6 +5433,12 @@ export interface components {
             active_count: number | null;
             /** @description Of a bond with `active-backup`: the member that carries the packets. */
             active_member: string | null;
+            /** @description By what a router announced. */
+            learnt_addresses: components["schemas"]["LearntAddressState"][] | null;
+            /** @description The router that announced itself. */
+            learnt_gateway: string | null;
+            /** @description For so long the gateway holds, unless it is announced again. */
+            gateway_lifetime_s: number | null;
             /** @description What radvd was given and has read, also prefixes that hosts are to give up. */
             announced: components["schemas"]["AnnouncedPrefix"][] | null;
             /** @description Of a bond with LACP: the hardware address of the other end. */
@@ -5860,6 +5871,11 @@ export interface components {
              * @enum {string|null}
              */
             addressing?: "static" | "dhcp" | null;
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @enum {string|null}
+             */
+            ipv6_addressing?: "static" | "auto" | null;
             /** @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced. */
             ra?: components["schemas"]["AnnouncementPatch"] | null;
             /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500. */
@@ -13899,6 +13915,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -13933,6 +13950,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -13967,6 +13985,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -14001,6 +14020,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -14035,6 +14055,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -14069,6 +14090,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -14103,6 +14125,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -14146,6 +14169,12 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
             /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
@@ -14232,6 +14261,12 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
             /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
@@ -14320,6 +14355,12 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
@@ -14406,6 +14447,12 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
             /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
@@ -14494,6 +14541,12 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
@@ -14580,6 +14633,12 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
             /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
@@ -14668,6 +14727,12 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
@@ -14754,6 +14819,12 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
             /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
@@ -14843,6 +14914,12 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
             /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
@@ -14934,6 +15011,12 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
@@ -15023,6 +15106,12 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
             /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
@@ -15114,6 +15203,12 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
@@ -15203,6 +15298,12 @@ export interface components {
              * @enum {string}
              */
             addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
             /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
@@ -15294,6 +15395,12 @@ export interface components {
              */
             addressing: "static" | "dhcp";
             /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
              * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
@@ -15374,6 +15481,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15403,6 +15511,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15432,6 +15541,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15461,6 +15571,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15490,6 +15601,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15519,6 +15631,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15548,6 +15661,7 @@ export interface components {
             role: string;
             addresses: string[];
             addressing: string;
+            ipv6_addressing: string;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;

@@ -27,6 +27,7 @@ const port = (id: string, role: string, address: string): Interface => ({
   role,
   addresses: [address],
   addressing: "static",
+  ipv6_addressing: "static",
   ra: null,
   mtu: null,
   description: role === "lan" ? "customers" : "provider",

@@ -84,6 +84,7 @@ def _of_member(master: Interface, member: Interface) -> Iterator[Finding]:
     for is_set, has in (
         (bool(member.addresses), "have addresses of its own: give them to"),
         (member.addressing != "static", "ask for an address by DHCP: choose that at"),
+        (member.ipv6_addressing != "static", "learn addresses: choose that at"),
         (member.ra is not None, "announce anything: do that at"),
         (member.role not in (NO_ZONE, OPEN), f"have the role {member.role}: give it to"),
         (member.vrf is not None, f"be in VRF {member.vrf}: choose that at"),
