@@ -49,6 +49,8 @@ EXPLAINED = {
     "bad-mac": "the hardware address of one interface is no group's and not all zeros",
     "bad-endpoint": "a host with its port is a grammar of its own",
     "bad-host": "so is a DNS name",
+    "bad-mailbox": "so is a mail address",
+    "bad-url": "so is an address in the web",
     "bad-range": "so is a range of addresses",
     "repeated": "JSON Schema cannot say that rows differ in one of their fields",
     "bad-key": "32 bytes in base64: the document gives the length",

@@ -54,6 +54,8 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
         {"domain": "corp.example", "servers": [{"address": "192.0.2.53"}]},
     ),
     "dns-block-list": ("/dns-block-lists/l9", {"domains": ["ads.example"]}),
+    "alert-target": ("/alert-targets/t9", {"type": "webhook", "url": "https://chat.example.net/hook"}),
+    "alert-rule": ("/alert-rules/r9", {"targets": ["t9"]}),
     "firewall": ("/firewall", {}),
     "ntp": ("/ntp", {}),
     "tuning": ("/tuning", {}),
@@ -71,6 +73,7 @@ NEEDS = {
     "wireguard-peer": ["tunnel"],
     "dhcp-server": ["network"],
     "dhcp-reservation": ["network", "dhcp-server"],
+    "alert-rule": ["alert-target"],
 }
 """What an object of the kind refers to."""
 SINGLE = {kind for kind, declared in DECLARED.items() if declared.is_single}

@@ -55,6 +55,7 @@ class Agent(FakeAgent):
         self.findings = findings_json(Findings(), None) | {"period_s": 5.0, "cpu_ms_per_sample": None}
         self.hosts: list[dict[str, Any]] = []
         self.leases: list[dict[str, Any]] = []
+        self.alerts = Alerts()
         self.lease_changes: list[dict[str, Any]] = []
         self.tools = Tools(lambda: frozenset({"lan0"}))
         self.updates = Updates(database.parent / "uploads")
@@ -87,6 +88,7 @@ class Agent(FakeAgent):
                 **self.states.table(),
                 **self.updates.table(),
                 **self.appliance.table(),
+                **self.alerts.table(),
             },
             allowed_uids={os.getuid()},
             on_close=self._closed,
@@ -159,6 +161,23 @@ class Agent(FakeAgent):
             "kernel": "6.12-test",
             "hostname": "router",
         }
+
+
+class Alerts:
+    """Tests of alert targets: what each answers, and who asked for one."""
+
+    def __init__(self) -> None:
+        self.answer: dict[str, Any] | Problem = {"delivered": True, "answer": "250 Ok", "took_ms": 12}
+        self.asked: list[dict[str, Any]] = []
+
+    def table(self) -> dict[str, Handler]:
+        return {"alert_test": self._test}
+
+    def _test(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        self.asked.append(params)
+        if isinstance(self.answer, Problem):
+            raise self.answer
+        return self.answer
 
 
 class Machine:

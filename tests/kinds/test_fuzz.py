@@ -29,6 +29,7 @@ from weir.fields import (
     Hours,
     Label,
     Mac,
+    Mailbox,
     Many,
     Port,
     Ports,
@@ -43,6 +44,7 @@ from weir.fields import (
     Table,
     Target,
     Text,
+    Url,
     Vlans,
     Whole,
     Word,
@@ -84,9 +86,12 @@ class Chest(ConfigObject):
     server: Annotated[str | None, HostName()] = None
     endpoint: Annotated[str | None, Endpoint()] = None
     key: Annotated[str | None, PublicKey()] = None
+    owner: Annotated[str | None, Mailbox()] = None
+    web: Annotated[str | None, Url()] = None
     prefix: Annotated[str | None, Prefix()] = None
     port: Annotated[int, Port()] = 80
     inside: Annotated[str | None, Ref("chest")] = None
+    others: Annotated[tuple[str, ...], Many(Ref("chest"), 5)] = ()
     hosts: Annotated[tuple[str, ...], Many(Host(), 5)] = ()
     ports: Annotated[tuple[int, ...], Many(Port(), 5)] = ()
     table: Annotated[tuple[tuple[str, str], ...], Table(Text(10), 3)] = ()
@@ -132,6 +137,11 @@ HOSTILE: tuple[Any, ...] = (
     "fe80::1%eth0",
     "[fe80::1]:",
     "vpn.example.net:0518209",
+    "a@b@c..d",
+    "@",
+    "http://[::1",
+    "https://u:p@host/#x",
+    "https://\u0130/",
     "nobody",
     [],
     ["\ud800"],

@@ -105,6 +105,16 @@ def _(_field: fields.Endpoint) -> st.SearchStrategy[Any]:
 
 
 @values_of.register
+def _(_field: fields.Mailbox) -> st.SearchStrategy[Any]:
+    return _several("noc@example.net", "boss@example.net")
+
+
+@values_of.register
+def _(_field: fields.Url) -> st.SearchStrategy[Any]:
+    return _several("https://chat.example.net/hook", "http://192.0.2.1:8080/")
+
+
+@values_of.register
 def _(_field: fields.PublicKey) -> st.SearchStrategy[Any]:
     return _several("A" * 43 + "=", "B" * 42 + "A=")
 

@@ -31,6 +31,7 @@ from weir.adapters.time_zone import TimeZone
 from weir.adapters.xdp_features import xdp_features
 from weir.agent import capabilities, early, ground, learning, logs, protocols, tunnels, uplink_monitor
 from weir.agent import links as combined
+from weir.agent.alerts import Alerts
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
@@ -61,6 +62,7 @@ from weir.agent.updates import Updates
 from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.uplinks import Uplinks
 from weir.backends import tuning
+from weir.backends.alerts import AlertsBackend
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.autoconf import AutoconfBackend
 from weir.backends.daemons import Learn
@@ -84,6 +86,7 @@ from weir.model.problem import Problem, Unavailable
 from weir.parts import DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
+from weir.parts.wireguard import Sealed
 from weir.wire.server import AgentServer, Peer
 
 log = logging.getLogger(__name__)
@@ -113,10 +116,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     links = stack.enter_context(closing(Links()))
     early.take_over(state_dir, links)
     capacity = Capacity(options.update_dir, options.capacity)
-    store = StoreClient(options.database, 0 if options.api_uid is None else options.api_uid)
-    stack.callback(store.close)
-    last_good = LastGood(options.last_good or state_dir / "last-good.db")
-    stack.callback(last_good.close)
+    store = stack.enter_context(closing(StoreClient(options.database, options.api_uid or 0)))
+    last_good = stack.enter_context(closing(LastGood(options.last_good or state_dir / "last-good.db")))
     datapath = ground.open_datapath(options, capacity.slots(_queues(store, last_good)))
     stack.callback(datapath.close)
     lines, share = _at_lines(datapath, stack)
@@ -131,7 +132,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     secrets, held = _secrets(options), tunnels.opened(stack)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
     served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
-    made = combined.backends(held, links, state_dir, secrets)
+    alerts, told = _alerts(options, secrets, stack)
+    made = {**combined.backends(held, links, state_dir, secrets), "alerts": told}
     resolver, (announcing, slaac) = _resolver(options, state_dir), _ipv6(options, state_dir)
     made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
@@ -147,8 +149,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     ways = uplink_monitor.followed(configuration, links, executor.firewall.forget_flows, stack)
     learnt = {**combined.sources(held, configuration, stack, announcing.learn, slaac.learn), **ways.sources()}
-    states = _states(executor, frr, configuration, served, resolver, learnt)
-    beside = (*_beside(configuration, datapath, links, served, stack), *_machine(options, data, ways, stack))
+    states = _states(executor, frr, configuration, served, resolver, learnt | {"alert-target": alerts.learn})
+    machine = _machine(options, data, ways, alerts, stack)
+    beside = (*_beside(configuration, datapath, links, served, stack), *machine, alerts)
     server = _server(options, (handlers, secrets, states, *beside), handlers.closed)
     server.start()
     stack.callback(server.stop)
@@ -208,6 +211,16 @@ def _ipv6(options: argparse.Namespace, state_dir: Path) -> tuple[AnnouncingBacke
     return announcing, AutoconfBackend(state_dir / "autoconf.json")
 
 
+def _alerts(options: argparse.Namespace, secrets: Secrets, stack: ExitStack) -> tuple[Alerts, AlertsBackend]:
+    def opened(sealed: Sealed) -> str:
+        return secrets.key.open(sealed.place, sealed.text)
+
+    told = AlertsBackend()
+    alerts = Alerts(told, opened, str(options.ca_bundle))
+    stack.callback(alerts.stop)
+    return alerts, told
+
+
 def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:
     with configuration.lock:
         compiled = configuration.compiled
@@ -218,13 +231,14 @@ def _machine(
     options: argparse.Namespace,
     data: Callable[[], dict[str, Any] | None],
     uplinks: UplinkMonitor,
+    alerts: Alerts,
     stack: ExitStack,
 ) -> tuple[Updates, Appliance, Sampler]:
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
-    looking = Sampler(period_s=options.look_interval_s, uplinks=uplinks.looks)
+    looking = Sampler(period_s=options.look_interval_s, uplinks=uplinks.looks, looked=alerts.looked)
     looking.start()
     stack.callback(looking.stop)
     return updates, Appliance(machine, TimeZone(), updates.busy), looking
@@ -361,7 +375,7 @@ def _early_start(path: Path | None, configuration: Configuration) -> Callable[[]
 def _server(
     options: argparse.Namespace,
     parts: Sequence[
-        Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States | Tools | Sampler
+        Alerts | Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States | Tools | Sampler
     ],
     on_close: Callable[[Peer], None],
 ) -> AgentServer:

@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
         default=None,
         help="the copy of what runs, in a folder of root's own that lasts; default: in the state folder",
     )
-    add("--ca-bundle", type=Path, default=CA_BUNDLE, help="by which certificates of name servers are checked")
+    add("--ca-bundle", type=Path, default=CA_BUNDLE, help="by which certificates of others are checked")
     add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
     add("--sets-clock", action="store_true", help="the machine's clock is the router's own")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))

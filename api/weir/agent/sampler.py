@@ -41,7 +41,10 @@ class Sampler:
         counters: Counters | None = None,
         period_s: float = PERIOD_S,
         uplinks: Callable[[], Mapping[str, UplinkLook]] = dict,
+        looked: Callable[[Sequence[dict[str, Any]]], None] = lambda findings: None,
     ) -> None:
+        """`looked` gets the findings after each look, by the thread that looks."""
+        self._looked = looked
         self._counters = counters or Counters()
         self._period_s = period_s
         self._uplinks = uplinks
@@ -77,6 +80,8 @@ class Sampler:
             self._sample = sample
             self._taken += 1
             self._spent_s += time.thread_time() - begun
+            findings = findings_json(self._findings, sample)["findings"]
+        self._looked(findings)
         return sample
 
     def _taken_now(self, woken_late_s: float | None) -> Sample:

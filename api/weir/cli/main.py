@@ -8,6 +8,7 @@ import click
 from weir import __version__
 from weir.cli import (
     accounts,
+    alerts,
     backup,
     changes,
     decisions,
@@ -44,6 +45,7 @@ def main(context: click.Context, url: str | None, token: str | None, as_json: bo
 
 for group in (
     accounts,
+    alerts,
     backup,
     changes,
     decisions,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any
@@ -23,6 +24,7 @@ from weir.model.endpoint import parse_endpoint, parse_key
 from weir.model.frames import parse_mac, parse_vlans
 from weir.model.members import parse_member, parse_ports
 from weir.model.problem import Invalid
+from weir.model.reach import MAX_MAILBOX_CHARS, MAX_URL_CHARS, parse_mailbox, parse_url
 from weir.model.reader import Reader, shown
 
 
@@ -228,6 +230,30 @@ class Endpoint(Characters, Parsed):
         return "a host and its port"
 
 
+class Mailbox(Characters, Parsed):
+    """The address of a mailbox, such as noc@example.net."""
+
+    parse = staticmethod(parse_mailbox)
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(3, MAX_MAILBOX_CHARS, **said)
+
+    def bounds(self) -> str:
+        return "mail addresses"
+
+
+class Url(Characters, Parsed):
+    """An address in the web, by HTTPS or HTTP."""
+
+    parse = staticmethod(parse_url)
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(8, MAX_URL_CHARS, **said)
+
+    def bounds(self) -> str:
+        return "an address that begins with https:// or http://"
+
+
 class PublicKey(Characters, Parsed):
     """The public half of a key of Curve25519, as WireGuard writes it."""
 
@@ -254,7 +280,7 @@ class Choice(Field):
         return ", ".join(f"`{choice}`" for choice in self.choices)
 
 
-class Ref(Characters):
+class Ref(Characters, Parsed):
     """The id of another object.
 
     `role` is what that object is called where it is named: "VRF" for an interface that must be one, which
@@ -291,6 +317,11 @@ class Ref(Characters):
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
         return reader.matching(name, default, self.ids.pattern, self.ids.wanted)
+
+    def parse(self, value: object) -> str:  # type: ignore[override]  # it knows its form
+        if isinstance(value, str) and self.ids.pattern.fullmatch(value):
+            return sys.intern(value)
+        raise Invalid(f"must be {self.ids.wanted}, not {shown(value)}", code="bad-id")
 
     def bounds(self) -> str:
         words = f"name of a {self.role}" if self.unconfigured else f"id of a configured {self.role}"

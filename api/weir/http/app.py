@@ -15,6 +15,7 @@ from weir.http.context import Context
 from weir.http.endpoint import Operation, Resource
 from weir.http.rendering import findings_answer, moment, pending_answer, state_json
 from weir.http.resources import (
+    alerts,
     auth,
     backup,
     candidate,
@@ -93,6 +94,7 @@ def resources() -> tuple[Resource, ...]:
         "queue-type": network.queue_types,
         "interface": network.interfaces,
         "wireguard-peer": tunnels.resource,
+        "alert-target": alerts.resource,
         "tuning": tuning.resource,
     }
     return (*_FIRST, *kinds.resources(own), *_LAST)

@@ -31,6 +31,7 @@ from weir.fields import (
     Hours,
     Label,
     Mac,
+    Mailbox,
     Many,
     Moment,
     OneOf,
@@ -47,6 +48,7 @@ from weir.fields import (
     Table,
     Target,
     Text,
+    Url,
     Vlans,
     When,
     Whole,
@@ -290,7 +292,7 @@ def shape(field: Field) -> Json:
             return {"type": "choice", "choices": list(field.choices)}
         case Host() | HostName():
             return {"type": "host"}
-        case Endpoint() | PublicKey():
+        case Endpoint() | PublicKey() | Mailbox() | Url():
             return {"type": "text", "most": field.max_chars, "lines": False}
         case Prefix():
             return {"type": "prefix"}

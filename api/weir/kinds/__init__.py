@@ -7,6 +7,8 @@ A new kind is a module here and its line in `DECLARED`.
 from __future__ import annotations
 
 from weir.kinds import (
+    alert_rule,
+    alert_target,
     bfd_profile,
     bgp,
     bgp_neighbor,
@@ -74,6 +76,8 @@ DECLARED: dict[str, Declaration] = {
         dns_forward.KIND,
         dns_block_list.KIND,
         ntp.KIND,
+        alert_target.KIND,
+        alert_rule.KIND,
         tuning.KIND,
     )
 }

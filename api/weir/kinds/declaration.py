@@ -17,7 +17,7 @@ from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
-from weir.fields import OBJECT_IDS, Field, Group, IdForm, OneOf, Position, Ref, Secret
+from weir.fields import OBJECT_IDS, Field, Group, IdForm, Many, OneOf, Position, Ref, Secret
 from weir.fields.members import Member, Reading, Writing, members_of
 from weir.model.objects import ConfigObject
 from weir.model.reader import Json, Reader
@@ -103,11 +103,14 @@ class Declaration:
     def _take_members(self, of: type[ConfigObject]) -> None:
         one_of = self.one_of
         self.members = members_of(of, without="id")
+        found = (
+            (item.name, item.field.item if isinstance(item.field, Many) else item.field)
+            for item in self.members
+        )
         self.references = {
-            member.name: member.field
-            for member in self.members
-            if isinstance(member.field, Ref) and not member.field.own_rules
+            name: field for name, field in found if isinstance(field, Ref) and not field.own_rules
         }
+        """By the field that names one object, or several."""
         places = [item.field for item in self.members if isinstance(item.field, Position)]
         self.order = next((field for field in places if not field.own_rules), None)
         """Where objects have their places; the field is `position`."""

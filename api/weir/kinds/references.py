@@ -29,8 +29,7 @@ def reference_rule(declaration: Declaration) -> Rule:
     def check(view: View, item: ConfigObject) -> Iterator[Finding]:
         if not getattr(item, "disabled", False):
             for field, ref in declaration.references.items():
-                target_id = getattr(item, field)
-                if target_id is not None:
+                for target_id in _named(item, field):
                     yield from _check(view, declaration, item, field, ref, target_id)
 
     kind, references = declaration.kind, declaration.references
@@ -40,8 +39,7 @@ def reference_rule(declaration: Declaration) -> Rule:
         found: dict[tuple[str, str], list[str]] = {}
         for item in view.document.of_kind(kind).values():
             for field, ref in references.items():
-                target_id = getattr(item, field)
-                if target_id is not None:
+                for target_id in _named(item, field):
                     found.setdefault((ref.kind, target_id), []).append(item.id)
         return found
 
@@ -55,6 +53,14 @@ def reference_rule(declaration: Declaration) -> Rule:
             yield from known.get((change.kind, change.id), ())
 
     return Rule(f"references of {kind}", kind, check, reach, True)
+
+
+def _named(item: ConfigObject, field: str) -> tuple[str, ...]:
+    """The ids in a field that names one object, none or several."""
+    value = getattr(item, field)
+    if value is None:
+        return ()
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _matters(ref: Ref, change: Change) -> bool:
@@ -92,7 +98,7 @@ def still_named(declaration: Declaration, document_after: Document, change: Chan
     users = sorted(
         declaration.called(item)
         for item in (document_after.every(declaration.of) if fields else ())
-        if any(getattr(item, field) == change.id for field in fields)
+        if any(change.id in _named(item, field) for field in fields)
     )
     if users and change.old is not None:
         more = f" and {len(users) - 3} more" if len(users) > 3 else ""

@@ -4,6 +4,7 @@
 A new part is a module here with its line in `PARTS`, and a backend in `weir.backends` that does it.
 """
 
+from weir.parts.alerts import ALERTS
 from weir.parts.announcing import ANNOUNCING
 from weir.parts.autoconf import AUTOCONF
 from weir.parts.bonds import BONDS
@@ -25,11 +26,12 @@ from weir.parts.wireguard import WIREGUARD
 PARTS = Parts(
     (
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, UPLINKS, ROUTES),
-        *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP),
+        *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERTS),
     )
 )
 
 __all__ = [
+    "ALERTS",
     "ANNOUNCING",
     "AUTOCONF",
     "BONDS",

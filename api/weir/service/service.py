@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from weir.service.alerts import AlertService
 from weir.service.appliance import ApplianceService
 from weir.service.audit import AuditService, note_timer
 from weir.service.auth import AuthService
@@ -70,6 +71,7 @@ class Service:
         self.diagnosis = DiagnosisService(agent, committer)
         self.hosts = HostService(agent)
         self.tools = ToolService(agent, self.audit)
+        self.alerts = AlertService(agent, self.audit)
         self.decisions = DecisionService(self.config)
         self.leases = LeaseService(agent)
         self.updates = UpdateService(agent, self.audit, database.parent / "uploads")

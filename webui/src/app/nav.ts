@@ -6,6 +6,7 @@ import {
   IconAffiliate,
   IconArrowForwardUp,
   IconBan,
+  IconBell,
   IconBinaryTree,
   IconClock,
   IconClockHour4,
@@ -33,6 +34,7 @@ import {
   IconRefresh,
   IconRoute,
   IconRouteAltLeft,
+  IconSend,
   IconServer,
   IconShield,
   IconShieldCheck,
@@ -138,6 +140,8 @@ const ICONS: Readonly<Record<string, Icon>> = {
   "dns-forwards": IconArrowForwardUp,
   "dns-block-lists": IconBan,
   ntp: IconClock,
+  "alert-targets": IconSend,
+  "alert-rules": IconBell,
 };
 
 /** Of a kind that has no icon of its own. */

@@ -10,6 +10,7 @@ export interface ExtraProps {
 /** By kind; each is loaded with the first form that has it. */
 export const EXTRAS: Readonly<Record<string, ComponentType<ExtraProps>>> = {
   "wireguard-peer": lazy(() => import("./wireguard/ClientPanel")),
+  "alert-target": lazy(() => import("./alert/TestPanel")),
 };
 
 const Ports = lazy(() => import("./interface/Ports"));

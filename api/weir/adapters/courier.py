@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process that takes one message to one receiver."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import IO, Any
+
+from weir.adapters.process import ENVIRONMENT
+
+ATTEMPT_S = 20.0
+"""One attempt as a whole: a server may answer each step just in time."""
+MOST_BYTES = 16_384
+_SHOWN_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`answer` is the server's, or what went wrong, in one line."""
+
+    delivered: bool
+    answer: str
+
+
+def deliver(order: dict[str, Any], attempt_s: float = ATTEMPT_S) -> Outcome:
+    """One attempt, which ends in bounded time. The order has the secret, so it goes by a pipe: arguments and
+    environments are told to others. The thread that calls it has to stay: the process ends with it."""
+    kept = {key: os.environ[key] for key in ("PYTHONPATH",) if key in os.environ}
+    resolver = {"RES_OPTIONS": "timeout:2 attempts:2"}
+    try:
+        process = subprocess.Popen(
+            (sys.executable, "-m", "weir.courier", str(os.getpid()), str(attempt_s)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**ENVIRONMENT, **kept, **resolver},
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Outcome(False, f"no process could be started for it: {error.strerror}")
+    with process:
+        try:
+            return _outcome(process, order, time.monotonic() + attempt_s)
+        finally:
+            process.kill()
+
+
+def _outcome(process: subprocess.Popen[bytes], order: dict[str, Any], until_s: float) -> Outcome:
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(order).encode())
+        process.stdin.close()
+    except BrokenPipeError:
+        pass  # it says why
+    said = _read(process.stdout, until_s)
+    if said is None:
+        return Outcome(False, "it was not done in time: the server answers too slowly")
+    try:
+        found = json.loads(said)
+        return Outcome(bool(found["delivered"]), str(found["answer"]))
+    except (ValueError, KeyError, TypeError):
+        text = said.decode("utf-8", "replace").replace(order["secret"] or "\0", "***")
+        text = " ".join(text.split())[-_SHOWN_CHARS:]
+        return Outcome(False, f"the process for it failed: {text or 'it said nothing'}")
+
+
+def _read(stream: IO[bytes], until_s: float) -> bytes | None:
+    """All that is said, up to `MOST_BYTES`; None when the time is over before."""
+    found = b""
+    while len(found) < MOST_BYTES:
+        left_s = until_s - time.monotonic()
+        if left_s <= 0 or not select.select([stream], [], [], left_s)[0]:
+            return None
+        part = os.read(stream.fileno(), 4096)
+        if not part:
+            break
+        found += part
+    return found

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells what ails the router to those who are not there: findings in, messages to targets out.
+
+What was told is remembered in memory: after a start of the agent a finding that lasts is told again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets as random
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from weir.adapters.courier import Outcome, deliver
+from weir.agent.outbox import FIRST_WAIT_S, Outbox
+from weir.backends.alerts import AlertsBackend
+from weir.diagnosis import messages
+from weir.diagnosis.messages import Event, Json, Message
+from weir.kinds.alert_rule import SEVERITIES
+from weir.model.problem import Conflict, Invalid, Problem
+from weir.parts.alerts import RuleSpec, Spec, TargetSpec, rules_of, targets_of
+from weir.parts.wireguard import Sealed
+from weir.store.clock import wall_ms
+from weir.wire.server import Handler, Peer
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str, str]
+"""Of what was told: the rule, the finding's code and its subject."""
+
+
+class Alerts:
+    """Thread-safe. `opened` gives a secret's plain text; it is asked when a message is sent, not before."""
+
+    def __init__(
+        self,
+        backend: AlertsBackend,
+        opened: Callable[[Sealed], str],
+        ca_bundle: str,
+        first_wait_s: float = FIRST_WAIT_S,
+    ) -> None:
+        self._opened = opened
+        self._ca_bundle = ca_bundle
+        self._first_wait_s = first_wait_s
+        self._lock = threading.Lock()
+        self._testing = threading.Lock()
+        self._targets: dict[str, TargetSpec] = {}
+        self._rules: dict[str, RuleSpec] = {}
+        self._outboxes: dict[str, Outbox] = {}
+        self._told: dict[Key, tuple[Json, float]] = {}
+        """The finding as it was last, and when it was told."""
+        backend.changed = self.follow
+
+    def table(self) -> Mapping[str, Handler]:
+        return {"alert_test": self._test}
+
+    def stop(self) -> None:
+        with self._lock:
+            outboxes = list(self._outboxes.values())
+        for outbox in outboxes:
+            outbox.stop()
+
+    def follow(self, wanted: Mapping[str, Spec]) -> None:
+        """Targets and rules are these from now on. What waits for a target that is gone is dropped."""
+        with self._lock:
+            before, self._targets, self._rules = self._targets, targets_of(wanted), rules_of(wanted)
+            for name in before.keys() - self._targets.keys():
+                self._outboxes.pop(name).stop()
+            for name, spec in self._targets.items():
+                send = partial(self._attempt, spec)
+                if name not in self._outboxes:
+                    self._outboxes[name] = Outbox(name, send, self._first_wait_s)
+                elif before[name] != spec:
+                    self._outboxes[name].hurry(send)
+
+    def looked(self, findings: Sequence[Json]) -> None:
+        """These are the findings now. Never waits for anybody outside."""
+        now_s = time.monotonic()
+        with self._lock:
+            told: dict[Key, tuple[Json, float]] = {}
+            for rule in self._rules.values():
+                for finding in filter(partial(is_meant, rule), findings):
+                    key = (rule.id, finding["code"], finding["subject"])
+                    told[key] = (finding, self._told_s(rule, key, finding, now_s))
+            for key in self._told.keys() - told.keys():
+                rule_now, finding = self._rules.get(key[0]), self._told[key][0]
+                if rule_now is not None and is_meant(rule_now, finding):
+                    self._tell("ends", finding, rule_now.targets)
+            self._told = told
+
+    def _told_s(self, rule: RuleSpec, key: Key, finding: Json, now_s: float) -> float:
+        """When it was told last, which may be now."""
+        known = self._told.get(key)
+        if known is None:
+            self._tell("begins", finding, rule.targets)
+            return now_s
+        if rule.repeat_after_s and now_s - known[1] >= rule.repeat_after_s:
+            self._tell("continues", finding, rule.targets)
+            return now_s
+        return known[1]
+
+    def _tell(self, event: Event, finding: Json, targets: Iterable[str]) -> None:
+        message = messages.about(event, finding, _router(), random.token_hex(8), wall_ms())
+        for name in targets:
+            if name in self._outboxes:
+                self._outboxes[name].put(message)
+
+    def learn(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
+        """The state of targets; of one that is disabled nothing is known."""
+        with self._lock:
+            return {
+                name: outbox.state() for name, outbox in self._outboxes.items() if ids is None or name in ids
+            }
+
+    def _attempt(self, spec: TargetSpec, message: Message) -> Outcome:
+        if spec.lacks:
+            return Outcome(False, f"its {spec.lacks} is unknown to this router: enter it again")
+        try:
+            secret = "" if spec.secret is None else self._opened(spec.secret)
+        except Problem as problem:
+            return Outcome(False, problem.message)
+        return deliver(order_of(spec, secret, self._ca_bundle, message))
+
+    def _test(self, params: Json, _peer: Peer) -> Json:
+        """One message to one target, now; what it answered. Raises `Conflict` (`target-off`, `test-busy`)."""
+        target_id, by = params.get("id"), params.get("by")
+        if not isinstance(target_id, str) or not isinstance(by, str):
+            raise Invalid("an id and a name are needed", code="bad-request")
+        with self._lock:
+            spec, outbox = self._targets.get(target_id), self._outboxes.get(target_id)
+        if spec is None or outbox is None:
+            text = f"alert target {target_id} is disabled, or not in force yet: nothing is sent to it"
+            raise Conflict(text, code="target-off")
+        if not self._testing.acquire(blocking=False):
+            raise Conflict("another test is under way: try again in a moment", code="test-busy")
+        try:
+            begun_s = time.monotonic()
+            message = messages.test(by, _router(), random.token_hex(8), wall_ms())
+            outcome = self._attempt(spec, message)
+            outbox.note(outcome)
+        finally:
+            self._testing.release()
+        took_ms = round((time.monotonic() - begun_s) * 1000)
+        return {"delivered": outcome.delivered, "answer": outcome.answer, "took_ms": took_ms}
+
+
+def is_meant(rule: RuleSpec, finding: Json) -> bool:
+    """Whether a rule tells of a finding."""
+    is_severe = SEVERITIES.index(finding["severity"]) >= SEVERITIES.index(rule.severity)
+    return is_severe and (not rule.codes or finding["code"] in rule.codes)
+
+
+def order_of(spec: TargetSpec, secret: str, ca_bundle: str, message: Message) -> Json:
+    """What the process that sends it is told (`weir.courier`)."""
+    return {
+        "type": spec.type,
+        "id": message.id,
+        "router": _router(),
+        "at_ms": message.at_ms,
+        "server": spec.server,
+        "port": spec.port,
+        "security": spec.security,
+        "username": spec.username,
+        "secret": secret,
+        "sender": spec.sender,
+        "recipients": list(spec.recipients),
+        "url": spec.url,
+        "header": spec.header,
+        "ca_bundle": ca_bundle,
+        "subject": message.summary,
+        "text": message.text,
+        "body": message.facts,
+    }
+
+
+def _router() -> str:
+    return os.uname().nodename or "router"
