@@ -22,7 +22,7 @@ from weir.adapters import files
 from weir.adapters.daemon import POLL_S, Daemon, Program
 from weir.backends.announced import Announced, config_text, prefixes_in
 from weir.backends.backend import Comparison, Look
-from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference, DaemonState
+from weir.backends.daemons import SETTLED_S, STARTED_S, DaemonBackend, DaemonDifference, DaemonState
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
 from weir.parts.announcing import Wanted
@@ -88,16 +88,16 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
 
     def start(self) -> None:
         super().start()
-        self._wait(_STARTED, 0)
+        self._wait(_STARTED, 0, STARTED_S)
 
     def reload(self) -> None:
         begun = self._said.stat().st_size if self._said.exists() else 0
         super().reload()
-        self._wait(_TAKEN, begun)
+        self._wait(_TAKEN, begun, SETTLED_S)
 
-    def _wait(self, word: str, begun: int) -> None:
+    def _wait(self, word: str, begun: int, seconds: float) -> None:
         """Until it says that it has read its file, and note which one."""
-        deadline_s = time.monotonic() + SETTLED_S
+        deadline_s = time.monotonic() + seconds
         while word not in self._text_since(begun):
             process = self.daemon.identity()
             if process is None or time.monotonic() > deadline_s:
