@@ -37,7 +37,10 @@ def _address(router: Router, row: Row) -> None:
         row.changed("comment", "Its comment is not kept: addresses have none.")
     is_public = ":" in address and not address.startswith("fe80") and row.get("advertise", True)
     if is_public:
-        row.warn("not-advertised", "Weir sends no router advertisements, so hosts do not learn this network.")
+        text_ = (
+            "Router advertisements are not imported: turn them on at the interface, or hosts do not learn "
+        )
+        row.warn("not-advertised", f"{text_}this network.")
 
 
 _ADDRESS = {
