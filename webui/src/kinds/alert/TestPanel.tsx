@@ -26,7 +26,7 @@ export default function TestPanel({ row }: ExtraProps) {
   return (
     <section className="stack" aria-label="Test">
       <h3>Test</h3>
-      <p className="dim">Sends one message now. A server may take 20 seconds to answer.</p>
+      <p className="dim">The router sends one message now. A server may take 20 seconds to answer.</p>
       <div className="row">
         <ReasonedButton why={why} onClick={() => test.mutate()} loading={test.isPending}>
           Send a test message
