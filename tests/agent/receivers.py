@@ -30,9 +30,9 @@ def certificate(folder: Path, name: str, host: str) -> tuple[Path, ssl.SSLContex
     return made, context
 
 
-def listening(namespace: str, address: str) -> socket.socket:
+def listening(namespace: str, address: str, port: int = 0) -> socket.socket:
     with netns.inside(namespace):
-        return socket.create_server((address, 0))
+        return socket.create_server((address, port))
 
 
 @dataclass

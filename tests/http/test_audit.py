@@ -343,6 +343,12 @@ STEPS: dict[str, Step] = {
     ),
     "alert-targets.test_alert_target": ("alert.test", post("/alert-targets/t2/test")),
     **collection("alert-rules", "alert_rule", {"id": "a1"}, {"id": "a2", "targets": ["t2"]}),
+    **collection(
+        "syslog-targets",
+        "syslog_target",
+        {"id": "y1", "address": "192.0.2.5"},
+        {"id": "y2", "address": "192.0.2.5"},
+    ),
     **collection("dns-block-lists", "dns_block_list", {"id": "l1"}, {"id": "l2"}),
     "ntp.put_ntp": ("config.commit", put("/ntp", {"enabled": False})),
     "ntp.patch_ntp": ("config.commit", patch("/ntp", {"enabled": True})),

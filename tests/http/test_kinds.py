@@ -56,6 +56,7 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "dns-block-list": ("/dns-block-lists/l9", {"domains": ["ads.example"]}),
     "alert-target": ("/alert-targets/t9", {"type": "webhook", "url": "https://chat.example.net/hook"}),
     "alert-rule": ("/alert-rules/r9", {"targets": ["t9"]}),
+    "syslog-target": ("/syslog-targets/y9", {"address": "192.0.2.5"}),
     "firewall": ("/firewall", {}),
     "ntp": ("/ntp", {}),
     "tuning": ("/tuning", {}),

@@ -16,12 +16,22 @@ _APPARMOR = Path("/sys/kernel/security/apparmor")
 def without_root(user: str, *capabilities: str) -> tuple[str, ...]:
     """What stands before a daemon's command; `capabilities` are named as setpriv(1) names them."""
     rights = ",".join(("-all", *(f"+{name}" for name in capabilities)))
-    # Debian's profiles allow daemons Debian's folders only; where AppArmor is off, setpriv refuses the word.
-    confined = ("--apparmor-profile", "unconfined") if _APPARMOR.exists() else ()
     return (
         *("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"),
-        *(f"--inh-caps={rights}", f"--ambient-caps={rights}", f"--bounding-set={rights}", *confined, "--"),
+        *(
+            f"--inh-caps={rights}",
+            f"--ambient-caps={rights}",
+            f"--bounding-set={rights}",
+            *unconfined(),
+            "--",
+        ),
     )
+
+
+def unconfined() -> tuple[str, ...]:
+    """Options of setpriv(1). Debian's profiles allow daemons Debian's folders only; where AppArmor is off,
+    setpriv refuses the word."""
+    return ("--apparmor-profile", "unconfined") if _APPARMOR.exists() else ()
 
 
 def user_id(user: str, product: str) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 
 from weir.adapters.courier import Outcome, deliver
 from weir.agent.outbox import FIRST_WAIT_S, Outbox
-from weir.backends.alerts import AlertsBackend
+from weir.backends.held import HeldBackend
 from weir.diagnosis import messages
 from weir.diagnosis.messages import Event, Json, Message
 from weir.kinds.alert_rule import SEVERITIES
@@ -38,7 +38,7 @@ class Alerts:
 
     def __init__(
         self,
-        backend: AlertsBackend,
+        backend: HeldBackend[Spec],
         opened: Callable[[Sealed], str],
         ca_bundle: str,
         first_wait_s: float = FIRST_WAIT_S,

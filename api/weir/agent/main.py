@@ -48,6 +48,7 @@ from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
 from weir.agent.notify import notify
 from weir.agent.options import lasting, parser
+from weir.agent.outside import Outside
 from weir.agent.packet_sizes import Merging
 from weir.agent.reconciler import Reconciler
 from weir.agent.routing import Routing
@@ -62,7 +63,6 @@ from weir.agent.updates import Updates
 from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.uplinks import Uplinks
 from weir.backends import tuning
-from weir.backends.alerts import AlertsBackend
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.autoconf import AutoconfBackend
 from weir.backends.daemons import Learn
@@ -86,7 +86,6 @@ from weir.model.problem import Problem, Unavailable
 from weir.parts import DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
-from weir.parts.wireguard import Sealed
 from weir.wire.server import AgentServer, Peer
 
 log = logging.getLogger(__name__)
@@ -132,8 +131,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     secrets, held = _secrets(options), tunnels.opened(stack)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
     served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
-    alerts, told = _alerts(options, secrets, stack)
-    made = {**combined.backends(held, links, state_dir, secrets), "alerts": told}
+    outside = Outside(options, secrets, stack)
+    made = {**combined.backends(held, links, state_dir, secrets), **outside.backends}
     resolver, (announcing, slaac) = _resolver(options, state_dir), _ipv6(options, state_dir)
     made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
@@ -149,9 +148,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     ways = uplink_monitor.followed(configuration, links, executor.firewall.forget_flows, stack)
     learnt = {**combined.sources(held, configuration, stack, announcing.learn, slaac.learn), **ways.sources()}
-    states = _states(executor, frr, configuration, served, resolver, learnt | {"alert-target": alerts.learn})
-    machine = _machine(options, data, ways, alerts, stack)
-    beside = (*_beside(configuration, datapath, links, served, stack), *machine, alerts)
+    states = _states(executor, frr, configuration, served, resolver, learnt | outside.sources())
+    machine = _machine(options, data, ways, outside.alerts, stack)
+    beside = (*_beside(configuration, datapath, links, served, stack), *machine, outside.alerts)
     server = _server(options, (handlers, secrets, states, *beside), handlers.closed)
     server.start()
     stack.callback(server.stop)
@@ -209,16 +208,6 @@ def _ipv6(options: argparse.Namespace, state_dir: Path) -> tuple[AnnouncingBacke
     folder, memory = state_dir / "daemons" / "announcing", lasting(options) / "announced.json"
     announcing = AnnouncingBackend(folder, memory, is_unit=options.sets_clock)
     return announcing, AutoconfBackend(state_dir / "autoconf.json")
-
-
-def _alerts(options: argparse.Namespace, secrets: Secrets, stack: ExitStack) -> tuple[Alerts, AlertsBackend]:
-    def opened(sealed: Sealed) -> str:
-        return secrets.key.open(sealed.place, sealed.text)
-
-    told = AlertsBackend()
-    alerts = Alerts(told, opened, str(options.ca_bundle))
-    stack.callback(alerts.stop)
-    return alerts, told
 
 
 def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:

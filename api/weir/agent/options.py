@@ -7,7 +7,7 @@ import argparse
 import pwd
 from pathlib import Path
 
-from weir.adapters import rauc
+from weir.adapters import journal, rauc
 from weir.agent import sampler
 from weir.agent.guard import PERIOD_S
 from weir.agent.reconciler import CHECK_S
@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
         help="the copy of what runs, in a folder of root's own that lasts; default: in the state folder",
     )
     add("--ca-bundle", type=Path, default=CA_BUNDLE, help="by which certificates of others are checked")
+    add("--journal-reader", default=journal.READER, help="the program that follows the journal")
     add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
     add("--sets-clock", action="store_true", help="the machine's clock is the router's own")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))

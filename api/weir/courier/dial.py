@@ -18,18 +18,18 @@ class Failed(Exception):
     """It was not taken; the message says why."""
 
 
-def dial(host: str, port: int) -> socket.socket:
+def dial(host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
     """The first of a host's addresses that answers. Raises `Failed`: also for the router's own programs,
     which take no commands from a configuration."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, port, type=kind)
     except socket.gaierror as error:
         raise Failed(f"{host} is not known to the name servers: {error.strerror}") from error
     places = [(family, place) for family, _, _, _, place in found if not _is_own(str(place[0]))]
     if not places:
         raise Failed(f"{host} is this router itself")
     for family, place in places[:4]:
-        handle = socket.socket(family, socket.SOCK_STREAM)
+        handle = socket.socket(family, kind)
         handle.settimeout(STEP_S)
         try:
             handle.connect(place)

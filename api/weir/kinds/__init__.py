@@ -34,6 +34,7 @@ from weir.kinds import (
     service,
     sets,
     static_route,
+    syslog_target,
     tuning,
     uplink,
     uplink_check,
@@ -78,6 +79,7 @@ DECLARED: dict[str, Declaration] = {
         ntp.KIND,
         alert_target.KIND,
         alert_rule.KIND,
+        syslog_target.KIND,
         tuning.KIND,
     )
 }

@@ -13,6 +13,7 @@ from weir.parts.dhcp import DHCP
 from weir.parts.dns import DNS
 from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
+from weir.parts.logs import LOGS
 from weir.parts.network import NETWORK
 from weir.parts.ntp import NTP
 from weir.parts.part import Part, Parts
@@ -26,7 +27,7 @@ from weir.parts.wireguard import WIREGUARD
 PARTS = Parts(
     (
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, UPLINKS, ROUTES),
-        *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERTS),
+        *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERTS, LOGS),
     )
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "DNS",
     "FIREWALL",
     "FORWARDING",
+    "LOGS",
     "NETWORK",
     "PARTS",
     "ROUTES",

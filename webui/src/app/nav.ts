@@ -13,6 +13,7 @@ import {
   IconDeviceFloppy,
   IconDevices,
   IconFileImport,
+  IconFileText,
   IconFilter,
   IconFlame,
   IconGauge,
@@ -142,6 +143,7 @@ const ICONS: Readonly<Record<string, Icon>> = {
   ntp: IconClock,
   "alert-targets": IconSend,
   "alert-rules": IconBell,
+  "syslog-targets": IconFileText,
 };
 
 /** Of a kind that has no icon of its own. */

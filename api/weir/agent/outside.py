@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who tells others outside what ails the router, and what it logs."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from typing import Any
+
+from weir.agent.alerts import Alerts
+from weir.agent.log_targets import LogTargets
+from weir.agent.secrets import Secrets
+from weir.backends.daemons import Learn
+from weir.backends.held import HeldBackend
+from weir.model.objects import Kind
+from weir.parts import ALERTS, LOGS
+from weir.parts.wireguard import Sealed
+
+
+class Outside:
+    """Both, with the backends that say to whom."""
+
+    def __init__(self, options: argparse.Namespace, secrets: Secrets, stack: ExitStack) -> None:
+        def opened(sealed: Sealed) -> str:
+            return secrets.key.open(sealed.place, sealed.text)
+
+        told, logged = HeldBackend(ALERTS), HeldBackend(LOGS)
+        self.alerts = Alerts(told, opened, str(options.ca_bundle))
+        self._logs = LogTargets(logged, str(options.ca_bundle), options.journal_reader)
+        stack.callback(self.alerts.stop)
+        stack.callback(self._logs.stop)
+        self.backends: dict[str, Any] = {ALERTS.name: told, LOGS.name: logged}
+
+    def sources(self) -> dict[Kind, Learn]:
+        return {"alert-target": self.alerts.learn, "syslog-target": self._logs.learn}

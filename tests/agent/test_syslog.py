@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs that a real agent sends to servers, by UDP, TCP and TLS; the journal's reader is the test's own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import netns
+from tests.agent.receivers import certificate, listening
+from tests.agent.rig import Rig, lan, running, wan
+from tests.polling import until
+from weir.courier.rfc5424 import framed, message_of
+from weir.courier.syslog import Waiting
+from weir.kinds.syslog_target import SyslogTarget
+
+SERVER = "203.0.113.1"
+NOBODY = "65534"
+LINE = re.compile(r"<(\d+)>1 (\S+) (\S+) (\S+) (\S+) - - (.*)")
+
+
+class Journal:
+    """A file that a reader follows as `journalctl --follow --output=json` does."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "journal"
+        self.reader = folder / "reader"
+        self._file.touch()
+        self.reader.write_text(f"#!/bin/sh\nexec tail -n 0 -F {self._file}\n")
+        self.reader.chmod(0o755)
+
+    def log(self, text: Any, **more: Any) -> None:
+        entry = {"MESSAGE": text, "PRIORITY": "6", "__REALTIME_TIMESTAMP": "1800000000123456", "_PID": "77"}
+        with self._file.open("a") as file:
+            file.write(json.dumps({**entry, "SYSLOG_IDENTIFIER": "bgpd", **more}) + "\n")
+
+
+class Logs:
+    """A server of logs on a stream; `cuts` closes each connection at once."""
+
+    def __init__(self, namespace: str, context: ssl.SSLContext | None = None, port: int = 0) -> None:
+        self.listener = listening(namespace, SERVER, port)
+        self.port = int(self.listener.getsockname()[1])
+        self.context = context
+        self.frames: list[str] = []
+        self.open: list[socket.socket] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                handle, _ = self.listener.accept()
+                threading.Thread(target=self._take, args=(handle,), daemon=True).start()
+
+    def _take(self, handle: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            if self.context is not None:
+                handle = self.context.wrap_socket(handle, server_side=True)
+            self.open.append(handle)
+            stream = handle.makefile("rb")
+            while True:
+                length = b""
+                while (byte := stream.read(1)) != b" ":
+                    length += byte
+                    if not byte:
+                        return
+                self.frames.append(stream.read(int(length)).decode())
+
+    def close(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for handle in self.open:
+            with contextlib.suppress(OSError):
+                handle.shutdown(socket.SHUT_RDWR)
+            handle.close()
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    made = Path(f"/run/weir-syslog-test-{os.getpid()}")
+    made.mkdir(mode=0o755)
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def journal(folder: Path) -> Journal:
+    return Journal(folder)
+
+
+@pytest.fixture(scope="module")
+def contexts(folder: Path) -> dict[str, Any]:
+    trusted, context = certificate(folder, "trusted", SERVER)
+    _, strange = certificate(folder, "strange", SERVER)
+    return {"bundle": trusted, "trusted": context, "strange": strange}
+
+
+@pytest.fixture(scope="module")
+def rig(journal: Journal, contexts: dict[str, Any]) -> Iterator[Rig]:
+    options = ("--journal-reader", str(journal.reader), "--ca-bundle", str(contexts["bundle"]))
+    with running(*options) as made:
+        made.commit(lan(), wan())
+        yield made
+
+
+def state(rig: Rig) -> dict[str, Any]:
+    found = rig.agent.call("state", {"kind": "syslog-target", "ids": ["logs"]})["objects"]
+    return dict(found.get("logs", {}))
+
+
+@contextmanager
+def sending(rig: Rig, port: int, protocol: str, **more: Any) -> Iterator[None]:
+    rig.commit(SyslogTarget("logs", SERVER, protocol, port, **more))
+    until("the sender runs", lambda: state(rig)["sent"] is not None)
+    try:
+        yield
+    finally:
+        rig.commit(delete=[("syslog-target", "logs")])
+
+
+def heard_until(said: list[str], journal: Journal, text: str) -> str:
+    """The first line with a text, which is logged until the reader follows."""
+
+    def ready() -> str | None:
+        found = next((line for line in list(said) if text in line), None)
+        if found is None:
+            journal.log(text)
+            time.sleep(0.05)
+        return found
+
+    return str(until(f"{text} came", ready))
+
+
+def test_by_udp_each_message_is_a_datagram(rig: Rig, journal: Journal) -> None:
+    with netns.inside(rig.internet):
+        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        server.bind((SERVER, 0))
+    server.settimeout(20)
+    with server, sending(rig, server.getsockname()[1], "udp"):
+        said: list[str] = []
+        threading.Thread(target=_datagrams, args=(server, said), daemon=True).start()
+        found = LINE.fullmatch(heard_until(said, journal, "a neighbor went away"))
+        assert found is not None
+        assert found.groups() == (
+            str(3 * 8 + 6),
+            "2027-01-15T08:00:00.123456Z",
+            os.uname().nodename,
+            "bgpd",
+            "77",
+            "a neighbor went away",
+        )
+        until("it is counted", lambda: state(rig)["sent"] > 0)
+    assert state(rig) == {}, "of what is not configured nothing is known"
+
+
+def _datagrams(server: socket.socket, said: list[str]) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            said.append(server.recv(65536).decode())
+
+
+def test_by_tcp_messages_are_counted_in_octets_and_wait_while_nobody_listens(
+    rig: Rig, journal: Journal
+) -> None:
+    first = Logs(rig.internet)
+    port = first.port
+    with sending(rig, port, "tcp", facility="local7"):
+        line = heard_until(first.frames, journal, "überall")
+        assert line.startswith(f"<{23 * 8 + 6}>1 ")
+        first.close()
+        journal.log("while nobody listens")
+        until("why is told", lambda: state(rig)["last_error"])
+        assert state(rig)["last_error"] == f"{SERVER} port {port}: it refused the connection"
+        assert state(rig)["waiting"] >= 1 and state(rig)["lost"] == 0
+        second = Logs(rig.internet, port=port)
+        until("it came later", lambda: any("while nobody listens" in line for line in second.frames))
+        until("it is well again", lambda: state(rig)["last_error"] is None)
+        second.close()
+
+
+def test_by_tls_a_server_without_a_certificate_that_fits_gets_nothing(
+    rig: Rig, journal: Journal, contexts: dict[str, Any]
+) -> None:
+    good = Logs(rig.internet, contexts["trusted"])
+    with sending(rig, good.port, "tls"):
+        heard_until(good.frames, journal, "encrypted")
+    good.close()
+    bad = Logs(rig.internet, contexts["strange"])
+    with sending(rig, bad.port, "tls"):
+
+        def refused() -> bool:
+            journal.log("secret")
+            return str(state(rig)["last_error"]).startswith("its certificate is not accepted")
+
+        until("it is refused", refused)
+        assert bad.frames == []
+    bad.close()
+
+
+def test_who_sends_has_no_rights(rig: Rig) -> None:
+    server = Logs(rig.internet)
+    with sending(rig, server.port, "tcp"):
+        pids = [pid for pid in _children(rig) if pid]
+        assert len(pids) == 2, "one reads the journal and one sends"
+        for pid in pids:
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+            held = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+            assert set(held["Uid"].split()) == {NOBODY}
+            assert {int(held[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")} == {0}
+    until("both ended", lambda: not _children(rig))
+    server.close()
+
+
+def _children(rig: Rig) -> list[int]:
+    assert rig.agent_process is not None
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError):
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (path / "cmdline").read_bytes()
+            if parent == rig.agent_process.pid and (b"weir.courier.syslog" in words or b"tail" in words):
+                found.append(int(path.name))
+    return found
+
+
+def test_what_finds_no_room_is_counted_the_oldest_first() -> None:
+    waiting = Waiting(100)
+    for number in range(20):
+        waiting.put(b"%010d" % number)
+    assert (len(waiting), waiting.lost, waiting.first()) == (10, 10, b"%010d" % 10)
+
+
+@pytest.mark.parametrize(
+    ("entry", "wanted"),
+    [
+        ({"MESSAGE": "a\nb\x1b[0m"}, "<30>1 2027-01-15T08:00:00.000000Z r - - - - a b [0m"),
+        (
+            {"MESSAGE": [104, 105, 255]},
+            "<30>1 2027-01-15T08:00:00.000000Z r - - - - hi\N{REPLACEMENT CHARACTER}",
+        ),
+        ({"MESSAGE": None, "PRIORITY": "9"}, "<30>1 2027-01-15T08:00:00.000000Z r - - - - "),
+        (
+            {"MESSAGE": "x", "PRIORITY": "3", "SYSLOG_FACILITY": "0", "_COMM": "a b", "_PID": "1"},
+            "<3>1 2027-01-15T08:00:00.000000Z r a?b 1 - - x",
+        ),
+    ],
+)
+def test_an_entry_of_the_journal_becomes_a_message(entry: dict[str, Any], wanted: str) -> None:
+    line = json.dumps({"__REALTIME_TIMESTAMP": "1800000000000000", **entry}).encode()
+    assert (message_of(line, None, "r", 2048) or b"").decode() == wanted
+
+
+def test_a_long_message_is_cut_between_characters() -> None:
+    entry = {"__REALTIME_TIMESTAMP": "1800000000000000", "MESSAGE": "ü" * 5000}
+    message = message_of(json.dumps(entry).encode(), None, "r", 2048)
+    assert message is not None and 2046 <= len(message) <= 2048 and message.decode().endswith("ü")
+    assert framed(b"abc") == b"3 abc"
+    assert message_of(b"no entry", None, "r", 2048) is None
+
+
+def test_the_server_is_told_how_many_messages_were_lost(rig: Rig) -> None:
+    placeholder = Logs(rig.internet)
+    port = placeholder.port
+    placeholder.close()
+    order = {
+        "address": SERVER,
+        "port": port,
+        "protocol": "tcp",
+        "facility": None,
+        "router": "r",
+        "ca_bundle": "",
+        "waiting_bytes": 5000,
+    }
+    process = subprocess.Popen(
+        (sys.executable, "-m", "weir.courier.syslog", str(os.getpid()), json.dumps(order)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=netns.entering(rig.router),
+    )
+    with process:
+        assert process.stdin is not None and process.stdout is not None
+        entry = {"__REALTIME_TIMESTAMP": "1800000000000000", "MESSAGE": "x" * 100}
+        process.stdin.write((json.dumps(entry) + "\n").encode() * 100)
+        process.stdin.flush()
+        said: dict[str, Any] = {}
+        while not said.get("lost"):
+            said = json.loads(process.stdout.readline())
+        assert said["lost"] + said["waiting"] == 100 and said["sent"] == 0
+        server = Logs(rig.internet, port=port)
+        until("all that waited came", lambda: len(server.frames) == said["waiting"] + 1)
+        assert server.frames[0].endswith(
+            f"{said['lost']} messages of this router were lost before this one: there was no room for them"
+        )
+        process.stdin.close()
+        assert process.wait(10) == 0, "it ends with the reader of the journal"
+        server.close()
