@@ -23,14 +23,14 @@ class Announcement:
     ] = True
     managed: Annotated[
         bool,
-        Flag(importance="folded", help="Tells hosts to ask a DHCPv6 server for addresses as well."),
+        Flag(importance="folded", help="Hosts are told to ask a DHCPv6 server for addresses as well."),
     ] = False
     other: Annotated[
         bool,
         Flag(
             importance="folded",
             label="Other settings",
-            help="Tells hosts to ask a DHCPv6 server for everything but addresses.",
+            help="Hosts are told to ask a DHCPv6 server for everything but addresses.",
         ),
     ] = False
     router_lifetime_s: Annotated[

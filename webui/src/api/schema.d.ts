@@ -5852,12 +5852,12 @@ export interface components {
              */
             dns: boolean;
             /**
-             * @description Tells hosts to ask a DHCPv6 server for addresses as well.
+             * @description Hosts are told to ask a DHCPv6 server for addresses as well.
              * @default false
              */
             managed: boolean;
             /**
-             * @description Tells hosts to ask a DHCPv6 server for everything but addresses.
+             * @description Hosts are told to ask a DHCPv6 server for everything but addresses.
              * @default false
              */
             other: boolean;
@@ -6057,9 +6057,9 @@ export interface components {
         AnnouncementPatch: {
             /** @description Names this router as DNS server (RFC 8106) where the name service answers hosts here. */
             dns?: boolean | null;
-            /** @description Tells hosts to ask a DHCPv6 server for addresses as well. */
+            /** @description Hosts are told to ask a DHCPv6 server for addresses as well. */
             managed?: boolean | null;
-            /** @description Tells hosts to ask a DHCPv6 server for everything but addresses. */
+            /** @description Hosts are told to ask a DHCPv6 server for everything but addresses. */
             other?: boolean | null;
             /** @description For so long hosts keep their default route after the last announcement; at least 30, or 0: they take none by this router. */
             router_lifetime_s?: number | null;
