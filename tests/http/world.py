@@ -33,6 +33,9 @@ from weir.wire.server import AgentServer, Answer, Handler, Peer
 class Agent(FakeAgent):
     """The fake agent with what the sampler asks; every queue it holds gets a slot."""
 
+    cores: list[dict[str, Any]] | None = None
+    """What each core did lately (`weir.diagnosis.processors.Spent`)."""
+
     def __init__(self, socket: Path, database: Path, slots: int = 4096) -> None:
         super().__init__(socket, database)
         self.maps = Maps(slots)
@@ -80,7 +83,7 @@ class Agent(FakeAgent):
                 "tuning": lambda _params, _peer: self.tuning,
                 "findings": lambda _params, _peer: self.findings,
                 "try_remedy": self._try_remedy,
-                "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
+                **self._stations(),
                 "leases": self._leases,
                 "lease_changes": self._lease_changes,
                 **self.secrets.table(),
@@ -122,6 +125,29 @@ class Agent(FakeAgent):
         names = ("code", "subject", "remedy", "revision")
         trial = {"at_ms": 1000, "outcome": "measuring", "sentence": "It is measured again."}
         return {**{name: params[name] for name in names}, **trial}
+
+    def _stations(self) -> dict[str, Handler]:
+        return {
+            "customer_line": self._customer_line,
+            "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
+        }
+
+    def _customer_line(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        """One host behind lan0, in the queue `acme` where there is one."""
+        address = params.get("address", "10.64.0.2")
+        queue_id = params.get("queue_id") or ("acme" if ("queue", "acme") in self.kernel else None)
+        way = {"gateway": None, "shared": [], "station": None}
+        station = {"address": address, "state": "reachable", "confirmed_s": 2.0}
+        return {
+            "queue_id": queue_id,
+            "address": address,
+            "towards": params.get("towards", "1.1.1.1"),
+            "access": {
+                **way, "interface": "lan0", "links": [{"name": "lan0", "duplex": "full"}], "station": station
+            },
+            "uplink": {**way, "interface": "wan0", "links": [{"name": "wan0", "duplex": None}]},
+            "cores": self.cores,
+        }  # fmt: skip
 
     def _leases(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         found = [item for item in self.leases if params["words"] in str(item)]

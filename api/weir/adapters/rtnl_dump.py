@@ -48,6 +48,16 @@ def request(kind: int, bodies: list[bytes]) -> None:
             link.recv(_RECEIVE_BYTES)
 
 
+def ask(kind: int, body: bytes) -> bytes:
+    """The one message that answers, without its header. Raises OSError with the kernel's reason."""
+    with _connected() as link:
+        link.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST, 1, 0) + body)
+        data = link.recv(_RECEIVE_BYTES)
+        if _HEADER.unpack_from(data)[1] == _ERROR:
+            _raise_if_failed(data, 0)
+        return data[_HEADER.size :]
+
+
 def change(kind: int, body: bytes) -> None:
     """Ask for one change. Raises OSError with the kernel's reason."""
     with _connected() as link:

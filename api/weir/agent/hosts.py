@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
+from ipaddress import ip_address
 from typing import Any, Protocol
 
 from weir.adapters.neighbours import FAILED, PERMANENT, REACHABLE, STALE, Neighbour, neighbours
 from weir.adapters.netlink import Links
 from weir.agent.configuration import Configuration
-from weir.compiler.types import NO_SLOT, PortSpec
+from weir.compiler.types import NO_SLOT, ClassSpec, PortSpec
 from weir.wire.server import Handler, Peer
 
 MAX_HOSTS = 16_384
 """Addresses that one answer lists; the kernel keeps 1,024 of each family unless it was told otherwise."""
 
 _FAMILIES: dict[int, int] = {socket.AF_INET: 4, socket.AF_INET6: 6}
-_STATES = {REACHABLE: "reachable", STALE: "stale", FAILED: "failed", PERMANENT: "permanent"}
+STATES = {REACHABLE: "reachable", STALE: "stale", FAILED: "failed", PERMANENT: "permanent"}
 _ASKING = "asking"
 
 
@@ -67,22 +68,29 @@ class Hosts:
         return {"total": len(found), "hosts": listed}
 
     def _host(
-        self, neighbour: Neighbour, name: str, ports: Mapping[str, PortSpec], classes: Mapping[int, Any]
+        self, neighbour: Neighbour, name: str, ports: Mapping[str, PortSpec], classes: Mapping[int, ClassSpec]
     ) -> dict[str, Any]:
-        family = _FAMILIES[neighbour.family]
-        port = ports.get(name)
-        slot = NO_SLOT
-        if port is not None:
-            address = int.from_bytes(neighbour.address, "big")
-            slot = self._datapath.lookup(port.domain, family, address) or port.interface_slot
-        taken = classes.get(slot)
-        while taken is not None and not taken.is_queue:
-            taken = classes.get(taken.parent_slot)
+        address = socket.inet_ntop(neighbour.family, neighbour.address)
         return {
             "interface": name,
-            "address": socket.inet_ntop(neighbour.family, neighbour.address),
+            "address": address,
             "mac": neighbour.mac.hex(":") or None,
-            "state": _STATES.get(neighbour.state, _ASKING),
+            "state": STATES.get(neighbour.state, _ASKING),
             "confirmed_s": neighbour.confirmed_s if neighbour.mac else None,
-            "queue": None if taken is None else taken.queue_id,
+            "queue": queue_at(self._datapath, classes, ports.get(name), address),
         }
+
+
+def queue_at(
+    datapath: Looks, classes: Mapping[int, ClassSpec], port: PortSpec | None, address: str
+) -> str | None:
+    """The queue of an address behind a port; where that depends on the far end (`dst`), the one for all other
+    ends. None: no queue limits it."""
+    slot = NO_SLOT
+    if port is not None:
+        host = ip_address(address)
+        slot = datapath.lookup(port.domain, host.version, int(host)) or port.interface_slot
+    taken = classes.get(slot)
+    while taken is not None and not taken.is_queue:
+        taken = classes.get(taken.parent_slot)
+    return None if taken is None else taken.queue_id

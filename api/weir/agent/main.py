@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from weir import memory
 from weir.adapters import data_partition, rauc
@@ -36,6 +36,7 @@ from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
 from weir.agent.connections import Connections
+from weir.agent.customer_line import CustomerLine
 from weir.agent.dhcp_clients import DhcpClients
 from weir.agent.executor import Executor
 from weir.agent.following import Following
@@ -86,7 +87,7 @@ from weir.model.problem import Problem, Unavailable
 from weir.parts import DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
-from weir.wire.server import AgentServer, Peer
+from weir.wire.server import AgentServer, Handler, Peer
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +151,11 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     learnt = {**combined.sources(held, configuration, stack, announcing.learn, slaac.learn), **ways.sources()}
     states = _states(executor, frr, configuration, served, resolver, learnt | outside.sources())
     machine = _machine(options, data, ways, outside.alerts, stack)
-    beside = (*_beside(configuration, datapath, links, served, stack), *machine, outside.alerts)
+    beside = (
+        *_beside(configuration, datapath, links, served, machine[-1], stack),
+        *machine,
+        outside.alerts,
+    )
     server = _server(options, (handlers, secrets, states, *beside), handlers.closed)
     server.start()
     stack.callback(server.stop)
@@ -181,13 +186,15 @@ def _beside(
     datapath: Datapath,
     links: Links,
     served: DhcpBackend,
+    looking: Sampler,
     stack: ExitStack,
-) -> tuple[Hosts, GivenLeases, Tools]:
+) -> tuple[Hosts, GivenLeases, Tools, CustomerLine]:
     """Who tells of the stations beside the router, and of what is on the way to others."""
     given = GivenLeases(configuration, served.leases)
     tools = Tools(partial(_fast_paths, configuration))
     stack.callback(tools.stop)
-    return Hosts(configuration, datapath, links, given.names), given, tools
+    line = CustomerLine(configuration, datapath, links, looking.spent)
+    return Hosts(configuration, datapath, links, given.names), given, tools, line
 
 
 def _fast_paths(configuration: Configuration) -> frozenset[str] | None:
@@ -361,11 +368,15 @@ def _early_start(path: Path | None, configuration: Configuration) -> Callable[[]
     return (lambda: None) if path is None else partial(early.EarlyStart(path).follow, configuration)
 
 
+class _Answers(Protocol):
+    """What has methods of the agent's socket."""
+
+    def table(self) -> Mapping[str, Handler]: ...
+
+
 def _server(
     options: argparse.Namespace,
-    parts: Sequence[
-        Alerts | Handlers | Hosts | GivenLeases | Updates | Appliance | Secrets | States | Tools | Sampler
-    ],
+    parts: Sequence[_Answers],
     on_close: Callable[[Peer], None],
 ) -> AgentServer:
     """Root may connect, and the user of the API where one is named."""

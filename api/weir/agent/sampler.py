@@ -19,9 +19,10 @@ from weir.adapters import kernel_counters, listeners
 from weir.adapters.kernel_counters import Counters
 from weir.adapters.link_queues import LinkQueues, link_queues
 from weir.diagnosis.findings import Findings
-from weir.diagnosis.processors import UNITS
+from weir.diagnosis.processors import UNITS, Spent, spent
 from weir.diagnosis.sample import Chain, Port, Sample, UplinkLook
 from weir.diagnosis.shown import findings_json, trial_json
+from weir.diagnosis.symptom import Span
 from weir.model.problem import Invalid, NotFound, Problem, Unavailable
 from weir.wire.server import Handler, Peer
 
@@ -51,6 +52,7 @@ class Sampler:
         self._lock = threading.Lock()
         self._findings = Findings()
         self._sample: Sample | None = None
+        self._spent: Sequence[Spent] | None = None
         self._chains: tuple[Chain, ...] | None = None
         self._why: dict[str, str] = {}
         self._known: Sequence[LinkQueues] | None = None
@@ -77,12 +79,18 @@ class Sampler:
         sample = self._taken_now(woken_late_s)
         with self._lock:
             self._findings.take(sample)
+            self._spent = (spent(Span(self._sample, sample)) if self._sample else None) or None
             self._sample = sample
             self._taken += 1
             self._spent_s += time.thread_time() - begun
             findings = findings_json(self._findings, sample)["findings"]
         self._looked(findings)
         return sample
+
+    def spent(self) -> Sequence[Spent] | None:
+        """What each core did between the last two looks; None: they were not looked at twice."""
+        with self._lock:
+            return self._spent
 
     def _taken_now(self, woken_late_s: float | None) -> Sample:
         counters = self._counters

@@ -26,6 +26,7 @@ from weir.cli import (
     tuning,
     tunnels,
     updates,
+    why,
 )
 from weir.cli.group import Group, Session
 
@@ -62,6 +63,7 @@ for group in (
     tuning,
     tunnels,
     updates,
+    why,
     kinds,
 ):
     group.register(main)

@@ -59,12 +59,13 @@ def _finding_json(held: Held) -> Json:
         "seen_ms": held.last_ms,
         "doubt": held.doubt or None,
         "evidence": ailment.evidence,
-        "numbers": [_number_json(number) for number in symptom.numbers],
+        "numbers": [number_json(number) for number in symptom.numbers],
         "remedies": [_remedy_json(remedy) for remedy in remedies(symptom)],
     }
 
 
-def _number_json(number: Number) -> Json:
+def number_json(number: Number) -> Json:
+    """A number beside its threshold, both with their units for people."""
     limit = None if number.threshold is None else Number(number.name, number.threshold, number.unit)
     return {
         "name": number.name,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weir.diagnosis.symptom import Number, Symptom
+from weir.model.units import format_rate_long
 
 Severity = Literal["error", "warning", "notice"]
 
@@ -219,6 +220,8 @@ def shown(number: Number) -> str:
     """A number with its unit: `83 %`, `1,200 packets/s`, `0.4 ms`."""
     if number.unit == "share":
         return f"{number.value * 100:.3g} %"
+    if number.unit == "bit/s":
+        return format_rate_long(number.value) if round(number.value) else "0 bit/s"
     digits = 0 if number.value >= 10 or number.value == int(number.value) else 1
     return f"{number.value:,.{digits}f} {number.unit}".rstrip()
 

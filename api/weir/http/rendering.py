@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from weir.diagnosis.judged import Fix
+from weir.diagnosis.shown import number_json
 from weir.http.context import me, service
 from weir.model import codec
 from weir.model.document import Change
@@ -25,6 +27,7 @@ from weir.service import (
     Stored,
 )
 from weir.service.states import State
+from weir.service.why import Why
 from weir.store.candidates import Other, Overtaken
 
 Item = TypeVar("Item")
@@ -143,6 +146,45 @@ def findings_answer(found: dict[str, Any]) -> dict[str, Any]:
         "findings": findings,
         "trials": [trial_answer(item) for item in found["trials"]],
     }
+
+
+def why_answer(found: Why, at_ms: int) -> dict[str, Any]:
+    """One customer's line, with the words and numbers of the diagnosis."""
+    judged = found.answer
+    queue = None if found.queue_id is None else {"id": found.queue_id, "name": found.queue_name}
+    return {
+        "at": moment(at_ms),
+        "queue": queue,
+        "address": found.address,
+        "towards": found.towards,
+        "sentence": judged.sentence,
+        "culprit": None if judged.culprit is None else judged.line.index(judged.culprit),
+        "line": [
+            {
+                **{name: getattr(item, name) for name in ("place", "subject", "state", "sentence")},
+                "code": item.code or None,
+                "numbers": [number_json(number) for number in item.numbers],
+                "fixes": [_fix_json(fix) for fix in item.fixes],
+                "not_known": list(item.unknown),
+            }
+            for item in judged.line
+        ],
+        "losses": [
+            {
+                "way": loss.way,
+                "where": loss.where,
+                "known": bool(loss.numbers),
+                "sentence": loss.sentence,
+                "numbers": [number_json(number) for number in loss.numbers],
+            }
+            for loss in judged.losses
+        ],
+    }
+
+
+def _fix_json(fix: Fix) -> dict[str, Any]:
+    subject = {"kind": fix.kind, "id": fix.object} if fix.kind else None
+    return {"id": fix.id, "text": fix.text, "subject": subject, "command": fix.command or None}
 
 
 def trial_answer(trial: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from weir.model.problem import NotFound
 from weir.service.lazy import once
+from weir.service.port_errors import Counted, PortErrors
 from weir.stats.absent import Absent, absent_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Router:
         self._rates: dict[str, Json] = {}
         self._unknown_rates: dict[str, Json] = {}
         self._cpu_busy: list[float] = []
+        self._errors = PortErrors()
         self._history = once(lambda: _history(archive_path))
 
     def follow(self, status: Json, interfaces: Json, system: Json, now: float, clock: float) -> None:
@@ -58,6 +60,7 @@ class Router:
                 for name, item in found.items()
             }
             history.push(self._rates, now)
+            self._errors.take(found, clock)
             self._cpu_busy = _busy(self.system_answer.get("cpus", []), system.get("cpus", []))
             self.status, self._interfaces, self.system_answer = status, found, system
             self.absent = absent_of(status.get("shapers") or {})
@@ -101,6 +104,11 @@ class Router:
                 "stale_reason": self.lost_reason if known else "The interfaces were read once so far.",
                 "items": items,
             }
+
+    def counted(self, name: str) -> Counted | None:
+        """An interface's packets and errors of the last two minutes; None: not known."""
+        with self._lock:
+            return self._errors.of(name) if self.lost_at is None else None
 
     def interface_history(self, name: str, window: str) -> Json:
         """The answer of `stats/interfaces/{id}/history`. Raises `NotFound`."""

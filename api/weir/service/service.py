@@ -35,6 +35,7 @@ from weir.service.tunnel_clients import TunnelClients
 from weir.service.updates import UpdateService
 from weir.service.users import TokenService, UserService
 from weir.service.watch import Watch
+from weir.service.why import WhyService
 from weir.store import ConfigStore
 from weir.store.accounts import AccountStore, accounts_path
 from weir.wire.client import AgentClient
@@ -69,6 +70,7 @@ class Service:
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)
         self.diagnosis = DiagnosisService(agent, committer)
+        self.why = WhyService(agent, self.config)
         self.hosts = HostService(agent)
         self.tools = ToolService(agent, self.audit)
         self.alerts = AlertService(agent, self.audit)

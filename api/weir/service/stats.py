@@ -290,6 +290,10 @@ class StatsService:
         """Ids of the busiest queues, the busiest first; those without traffic are not among them."""
         return self._figures.ranking(by, count)
 
+    def largest(self, ids: Sequence[str], direction: int) -> tuple[str, float] | None:
+        """The queue of these that has most upload (0) or download (1) now, and how much in bit/s."""
+        return self._figures.largest(ids, direction)
+
     def history(self, queue_id: str, window: str) -> Json:
         """Samples of the last `2m`, `1h`, `24h`, `7d` or `30d`, the oldest first."""
         found = {"id": queue_id, "window": window, **self._figures.recent(queue_id, window)}

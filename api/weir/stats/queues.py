@@ -160,6 +160,17 @@ class QueueFigures:
             named = ((slot, self._id_of[slot]) for slot in busiest)
             return [name for slot, name in named if name is not None and used[slot * 2 : slot * 2 + 2].any()]
 
+    def largest(self, ids: Sequence[str], direction: int) -> tuple[str, float] | None:
+        """The queue of these that has most of a direction now, and its rate in bit/s; None: none has any."""
+        with self.lock:
+            slots = np.array([self._slot_of.get(name, 0) for name in ids], np.int64)
+            if not len(slots) or not self._rates.lines:
+                return None
+            rates = self._rates.per_s[BYTES][slots * 2 + direction] * np.float32(8)
+            rates[slots == 0] = 0
+            top = int(rates.argmax())
+            return (ids[top], float(rates[top])) if rates[top] > 0 else None
+
     def coverage(self) -> tuple[int, int]:
         """How many queues have a rate, and how many have a class."""
         with self.lock:

@@ -3960,6 +3960,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnosis/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Say why a customer is slow
+         * @description Of a queue, or of the host that has an address: the line from the customer's device through its port, its
+         *     queue and those above it, this router and its port to the internet. One culprit with its numbers, and what
+         *     was ruled out by numbers. What was not measured is said to be not known. No packet is sent. 503 while the
+         *     agent does not answer.
+         */
+        get: operations["explain_slowness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnosis/apply": {
         parameters: {
             query?: never;
@@ -12378,6 +12401,62 @@ export interface components {
             items: components["schemas"]["RulesetRule"][];
             /** @description An answer lists 5,000 at most; ask for one chain then. */
             total: number;
+        };
+        WhyQueue: {
+            id: string;
+            name: string;
+        };
+        FixSubject: {
+            /** @enum {string} */
+            kind: "queue" | "interface" | "finding" | "tool";
+            id: string;
+        };
+        Fix: {
+            id: string;
+            text: string;
+            /** @description What it is done to. */
+            subject: components["schemas"]["FixSubject"] | null;
+            /** @description The command line for it. */
+            command: string | null;
+        };
+        Judged: {
+            /** @enum {string} */
+            place: "device" | "access" | "queue" | "parent" | "router" | "uplink" | "internet";
+            subject: string;
+            /** @enum {string} */
+            state: "culprit" | "trouble" | "clear" | "unknown";
+            sentence: string;
+            /** @description Of what is wrong (docs/diagnosis.md). */
+            code: string | null;
+            numbers: components["schemas"]["DiagnosisNumber"][];
+            fixes: components["schemas"]["Fix"][];
+            /** @description What of this place was not measured: never ruled out. */
+            not_known: string[];
+        };
+        Loss: {
+            /** @enum {string} */
+            way: "upload" | "download";
+            /** @enum {string} */
+            where: "before" | "here" | "after";
+            known: boolean;
+            sentence: string;
+            numbers: components["schemas"]["DiagnosisNumber"][];
+        };
+        Why: {
+            at: string;
+            /** @description Null: none limits it. */
+            queue: components["schemas"]["WhyQueue"] | null;
+            /** @description Of the device; null: the queue has no addresses. */
+            address: string | null;
+            /** @description The address in the internet whose way is meant. */
+            towards: string;
+            /** @description The answer for people. */
+            sentence: string;
+            /** @description Its place in `line`; null: none was found. */
+            culprit: number | null;
+            /** @description In the order of an upload. */
+            line: components["schemas"]["Judged"][];
+            losses: components["schemas"]["Loss"][];
         };
         ApplyInput: {
             code: string;
@@ -27903,6 +27982,35 @@ export interface operations {
                     "application/json": components["schemas"]["Findings"];
                 };
             };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_slowness: {
+        parameters: {
+            query?: {
+                /** @description A queue's id; or give an address. */
+                queue?: string;
+                /** @description A customer's address. */
+                address?: string;
+                /** @description An address in the internet whose way is meant; 1.1.1.1 or its IPv6 twin. */
+                towards?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Why"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
             default: components["responses"]["PROBLEM"];
         };
     };

@@ -7,10 +7,11 @@ from typing import Any
 
 from flask import Response
 
-from weir.http.context import me, service
+from weir.http.context import context, me, service
 from weir.http.endpoint import READ, WRITE, Resource, answer
-from weir.http.rendering import committed_json, findings_answer, trial_answer
+from weir.http.rendering import committed_json, findings_answer, trial_answer, why_answer
 from weir.http.schemas import diagnosis
+from weir.store.clock import wall_ms
 
 resource = Resource("diagnosis", "What ails the router, with numbers, thresholds and remedies.")
 
@@ -24,6 +25,19 @@ def list_findings() -> Response:
     the topic `findings`.
     """
     return answer(findings_answer(service().diagnosis.findings(me())))
+
+
+@resource.operation("GET", "/diagnosis/why", scope=READ, query=diagnosis.WhyQuery, answers=diagnosis.Why)
+def explain_slowness(query: dict[str, Any]) -> Response:
+    """Say why a customer is slow
+
+    Of a queue, or of the host that has an address: the line from the customer's device through its port, its
+    queue and those above it, this router and its port to the internet. One culprit with its numbers, and what
+    was ruled out by numbers. What was not measured is said to be not known. No packet is sent. 503 while the
+    agent does not answer.
+    """
+    found = service().why.line(me(), context().stats, query["queue"], query["address"], query["towards"])
+    return answer(why_answer(found, wall_ms()))
 
 
 @resource.operation(

@@ -7,6 +7,7 @@ from marshmallow import fields
 
 from weir.http.schemas.base import Answer, Input, Text, Whole, one_of
 from weir.http.schemas.changes import CONFIRM_WITHIN_S, CommitAnswer
+from weir.http.schemas.paging import Query
 from weir.model.limits import MAX_NAME_CHARS
 
 DEFAULT_CONFIRM_S = 300
@@ -92,6 +93,77 @@ class Findings(Answer):
     trials = fields.List(
         fields.Nested(Trial), metadata={"description": "The last remedies applied, since the agent's start."}
     )
+
+
+class WhyQuery(Query):
+    queue = Text(min_length=1, max_length=63, metadata={"description": "A queue's id; or give an address."})
+    address = Text(max_length=64, metadata={"description": "A customer's address."})
+    towards = Text(
+        max_length=64,
+        metadata={"description": "An address in the internet whose way is meant; 1.1.1.1 or its IPv6 twin."},
+    )
+
+
+class FixSubject(Answer):
+    kind = one_of("queue", "interface", "finding", "tool")
+    id = fields.String()
+
+
+class Fix(Answer):
+    """What can be done about a place on the line."""
+
+    id = fields.String()
+    text = fields.String()
+    subject = fields.Nested(FixSubject, allow_none=True, metadata={"description": "What it is done to."})
+    command = fields.String(allow_none=True, metadata={"description": "The command line for it."})
+
+
+class Judged(Answer):
+    """One place on the line. `clear` is ruled out by what was measured; `trouble` would be the culprit if
+    another place were not."""
+
+    place = one_of("device", "access", "queue", "parent", "router", "uplink", "internet")
+    subject = fields.String()
+    state = one_of("culprit", "trouble", "clear", "unknown")
+    sentence = fields.String()
+    code = fields.String(allow_none=True, metadata={"description": "Of what is wrong (docs/diagnosis.md)."})
+    numbers = fields.List(fields.Nested(DiagnosisNumber))
+    fixes = fields.List(fields.Nested(Fix))
+    not_known = fields.List(
+        fields.String(), metadata={"description": "What of this place was not measured: never ruled out."}
+    )
+
+
+class Loss(Answer):
+    """Of one direction, before, in or after this router."""
+
+    way = one_of("upload", "download")
+    where = one_of("before", "here", "after")
+    known = fields.Boolean()
+    sentence = fields.String()
+    numbers = fields.List(fields.Nested(DiagnosisNumber))
+
+
+class WhyQueue(Answer):
+    id = fields.String()
+    name = fields.String()
+
+
+class Why(Answer):
+    """One customer's line, from the device to the internet."""
+
+    at = fields.String()
+    queue = fields.Nested(WhyQueue, allow_none=True, metadata={"description": "Null: none limits it."})
+    address = fields.String(
+        allow_none=True, metadata={"description": "Of the device; null: the queue has no addresses."}
+    )
+    towards = fields.String(metadata={"description": "The address in the internet whose way is meant."})
+    sentence = fields.String(metadata={"description": "The answer for people."})
+    culprit = fields.Integer(
+        allow_none=True, metadata={"description": "Its place in `line`; null: none was found."}
+    )
+    line = fields.List(fields.Nested(Judged), metadata={"description": "In the order of an upload."})
+    losses = fields.List(fields.Nested(Loss))
 
 
 class ApplyInput(Input):

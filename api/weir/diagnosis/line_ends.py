@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ends of a customer's line and the router between them: devices, ports, cores, gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weir.diagnosis.judged import Fix, Judged, Place, rate, worst
+from weir.diagnosis.measured import WAYS, Link, Measured, Port, Station
+from weir.diagnosis.processors import BUSY_SHARE
+from weir.diagnosis.symptom import Number
+from weir.diagnosis.thresholds import (
+    DEVICE_ROUND_TRIP_US,
+    ERROR_SHARE,
+    ERRORS,
+    FULL_SHARE,
+    INTERNET_ROUND_TRIP_US,
+    MEMORY_SHARE,
+    SILENT_S,
+)
+
+UNSEEN_DEVICE = "loss between the device and this router"
+UNSEEN_INTERNET = "loss behind the gateway"
+ANSWERS = ("reachable", "permanent")
+LOSING = (
+    "backlog-full", "ring-overrun", "one-core-works", "control-plane-starved", "neighbours-full",
+    "connections-full",
+)  # fmt: skip
+"""Findings that a customer feels."""
+
+
+def device(measured: Measured) -> Judged:
+    """Does the customer's device answer, and does it send?"""
+    found = worst(_device(measured))
+    if found is not None:
+        return found
+    station, line = measured.device, measured.queue
+    subject = station.address or ""
+    numbers = _round_trip("device_round_trip_ms", measured.device_round_trip_us, DEVICE_ROUND_TRIP_US)
+    unseen = (UNSEEN_DEVICE, *(() if numbers else ("the round trip to the device",)))
+    sends = line is not None and not line.unmeasured and line.upload.rate_bps > 0
+    answers = station.state in ANSWERS
+    if not sends and not answers:
+        why = station.reason or f"{_named(station)} was not heard of lately ({station.state})"
+        said = f"Not known: {why}."
+        return Judged("device", subject, "unknown", said, "", numbers, (), ("the device", *unseen))
+    said = f"{_named(station)} {'sends packets' if sends else 'answers'}"
+    trip = f"; round trip {numbers[0].value:,.0f} ms" if numbers else ""
+    return Judged("device", subject, "clear", f"{said}{trip}.", "", numbers, (), unseen)
+
+
+def _device(measured: Measured) -> Iterator[Judged]:
+    station, line = measured.device, measured.queue
+    subject = station.address or ""
+    if station.state == "failed":
+        said = f"{_named(station)} does not answer on {station.interface} (ARP or neighbor discovery)"
+        ping = (Fix("ping", "Ask for it.", "tool", subject, f"weir arping {station.interface} {subject}"),)
+        yield Judged("device", subject, "trouble", f"{said}.", "device-silent", _seen(station), ping)
+    flow = None if line is None or line.unmeasured else line.upload
+    if line is not None and flow is not None and flow.measured_s >= SILENT_S and not any(flow.rates_bps):
+        silent = Number("silent_s", flow.measured_s, "s", SILENT_S)
+        download_bps = line.download.rate_bps
+        if download_bps > 0:
+            said = (
+                f"No packet came from {line.name} in {flow.measured_s} s, and {rate(download_bps)} go to it"
+            )
+            sent = Number("download_bps", download_bps, "bit/s")
+            yield Judged("device", subject, "trouble", f"{said}.", "nothing-comes-back", (silent, sent))
+        else:
+            said = f"No packet came from {line.name} in {flow.measured_s} s"
+            yield Judged("device", subject, "trouble", f"{said}.", "nothing-came", (silent, *_seen(station)))
+    trip_us = measured.device_round_trip_us
+    if trip_us is not None and trip_us >= DEVICE_ROUND_TRIP_US:
+        said = f"The way to {_named(station)} and back takes {trip_us / 1000:,.0f} ms"
+        numbers = _round_trip("device_round_trip_ms", trip_us, DEVICE_ROUND_TRIP_US)
+        yield Judged("device", subject, "trouble", f"{said}.", "slow-device-side", numbers)
+
+
+def port(place: Place, found: Port, measured: Measured) -> Judged:
+    """The customer's port, or the one to the internet, with what it is stacked on."""
+    if not found.links:
+        name = "the customer's port" if place == "access" else "the port to the internet"
+        return Judged(place, "", "unknown", f"Not known: {found.reason}.", unknown=(name,))
+    name = found.links[0].name
+    trouble = worst(item for link in found.links for item in _port(place, link, measured))
+    if trouble is not None:
+        return trouble
+    unseen = [*found.unseen]
+    for link in found.links:
+        unseen += [f"errors of {link.name}"] if link.errors is None else []
+        unseen += [f"the speed of {link.name}"] if link.speed_bps is None else []
+    numbers = tuple(number for link in found.links for number in _link_numbers(link))
+    if all(link.errors is None for link in found.links):
+        said = f"Not known: {name} is up, and its errors were not read twice yet."
+        return Judged(place, name, "unknown", said, "", numbers, (), tuple(unseen))
+    errors = sum(link.errors or 0 for link in found.links)
+    counted = f"{errors} errors in {max(link.span_s for link in found.links):,.0f} s"
+    speeds = [rate(link.speed_bps) for link in found.links if link.speed_bps]
+    said = ", ".join([f"{name} is up", *speeds, counted])
+    return Judged(place, name, "clear", f"{said}.", "", numbers, (), tuple(unseen))
+
+
+def _port(place: Place, link: Link, measured: Measured) -> Iterator[Judged]:
+    look = (Fix("interface", f"Look at {link.name} and its cable.", "interface", link.name),)
+    numbers = _link_numbers(link)
+    if not (link.up and link.carrier):
+        why = "has no carrier" if link.up else "is switched off"
+        code = "access-down" if place == "access" else "uplink-down"
+        yield Judged(place, link.name, "trouble", f"{link.name} {why}.", code, numbers, look)
+        return
+    if link.duplex == "half":
+        said = f"{link.name} negotiated half duplex: it sends or receives, not both"
+        yield Judged(place, link.name, "trouble", f"{said}.", "half-duplex", numbers, look)
+    if link.errors is not None and link.packets is not None and link.errors >= ERRORS:
+        share = link.errors / max(link.packets + link.errors, 1)
+        if share > ERROR_SHARE:
+            said = f"{link.name} counted {link.errors:,} errors in {link.span_s:,.0f} s, {share:.2%} of all"
+            yield Judged(place, link.name, "trouble", f"{said}.", "port-errors", numbers, look)
+    if link.speed_bps is None:
+        return
+    for way, bps in (("receives", link.rx_bps), ("sends", link.tx_bps)):
+        if bps is not None and bps >= FULL_SHARE * link.speed_bps:
+            said = f"{link.name} {way} {rate(bps)}, as much as its link carries ({rate(link.speed_bps)})"
+            yield Judged(place, link.name, "trouble", f"{said}.", "port-full", numbers, look)
+    limits = _limits(measured)
+    if limits and link.speed_bps < max(limits):
+        said = f"{link.name} negotiated {rate(link.speed_bps)}, less than the limit of {rate(max(limits))}"
+        yield Judged(place, link.name, "trouble", f"{said}.", "slow-link", numbers, look)
+
+
+def _limits(measured: Measured) -> list[int]:
+    line = measured.queue
+    return [] if line is None else [line.flow(way).limit_bps for way in WAYS]
+
+
+def _link_numbers(link: Link) -> tuple[Number, ...]:
+    found = []
+    if link.speed_bps is not None:
+        found.append(Number("speed_bps", link.speed_bps, "bit/s"))
+    for name, bps in (("rx_bps", link.rx_bps), ("tx_bps", link.tx_bps)):
+        if bps is not None:
+            found.append(Number(name, bps, "bit/s"))
+    if link.errors is not None and link.packets is not None:
+        share = link.errors / max(link.packets + link.errors, 1)
+        found += [
+            Number("errors", link.errors, "packets", ERRORS),
+            Number("error_share", share, "share", ERROR_SHARE),
+        ]
+    return tuple(found)
+
+
+def gateway(measured: Measured) -> Judged:
+    """What is behind this router."""
+    station = measured.gateway
+    subject = station.address or ""
+    trip_us = measured.internet_round_trip_us
+    numbers = _round_trip("internet_round_trip_ms", trip_us, INTERNET_ROUND_TRIP_US)
+    if station.state == "failed":
+        said = f"The gateway {station.address} does not answer on {station.interface}"
+        ping = (Fix("ping", "Ask for it.", "tool", subject, f"weir ping {subject}"),)
+        return Judged("internet", subject, "trouble", f"{said}.", "gateway-silent", _seen(station), ping)
+    if trip_us is not None and trip_us >= INTERNET_ROUND_TRIP_US:
+        said = f"The way to the far ends and back takes {trip_us / 1000:,.0f} ms"
+        return Judged("internet", subject, "trouble", f"{said}.", "slow-internet", numbers)
+    if trip_us is not None:
+        said = f"The far ends answer after {trip_us / 1000:,.0f} ms"
+        return Judged("internet", subject, "clear", f"{said}.", "", numbers, (), (UNSEEN_INTERNET,))
+    unseen = ("the round trip to the far ends", UNSEEN_INTERNET)
+    if station.state in ANSWERS:
+        said = f"The gateway {subject} answers; no round trip behind it was seen in the last minute"
+    else:
+        said = station.reason or "no round trip was seen in the last minute"
+    return Judged("internet", subject, "unknown", f"Not known: {said}.", unknown=unseen)
+
+
+def machine(measured: Measured) -> Judged:
+    """Cores and memory, and what ails the router."""
+    found = worst(_machine(measured))
+    if found is not None:
+        return found
+    box = measured.machine
+    numbers = _machine_numbers(measured)
+    unseen = ("how long softirqs wait", *(("the memory",) if box.memory_share is None else ()))
+    if box.cores is None or box.findings is None:
+        said = f"Not known: {box.reason or 'the cores were not looked at twice yet'}."
+        return Judged("router", "", "unknown", said, "", numbers, (), ("the processor cores", *unseen))
+    busiest = max((core.softirq_share for core in box.cores), default=0.0)
+    said = f"No core dropped a packet; the busiest spends {busiest:.0%} of its time on packets"
+    return Judged("router", "", "clear", f"{said}.", "", numbers, (), unseen)
+
+
+def _machine(measured: Measured) -> Iterator[Judged]:
+    box = measured.machine
+    numbers = _machine_numbers(measured)
+    ports = {link.name for found in (measured.access, measured.uplink) for link in found.links}
+    for item in box.findings or ():
+        if item.code in LOSING and (item.code != "ring-overrun" or item.subject in ports):
+            fix = (Fix("finding", "See its remedies.", "finding", item.code, "weir doctor"),)
+            yield Judged(
+                "router", item.subject, "trouble", item.sentence, "router-finding", item.numbers, fix
+            )
+    for core in box.cores or ():
+        if core.drops > 0:
+            said = f"Core {core.number} dropped {core.drops:,} packets in the last look: its backlog was full"
+            yield Judged("router", f"core {core.number}", "trouble", f"{said}.", "core-drops", numbers)
+        if core.softirq_share >= BUSY_SHARE:
+            said = f"Core {core.number} spends {core.softirq_share:.0%} of its time on packets"
+            yield Judged("router", f"core {core.number}", "trouble", f"{said}.", "core-busy", numbers)
+    if box.memory_share is not None and box.memory_share < MEMORY_SHARE:
+        said = f"{box.memory_share:.1%} of the memory is available"
+        yield Judged("router", "memory", "trouble", f"{said}.", "memory-low", numbers)
+
+
+def _machine_numbers(measured: Measured) -> tuple[Number, ...]:
+    box, found = measured.machine, []
+    if box.cores:
+        found += [
+            Number("softirq_share", max(core.softirq_share for core in box.cores), "share", BUSY_SHARE),
+            Number("core_drops", sum(core.drops for core in box.cores), "packets", 0.0),
+            Number("squeezes_ps", max(core.squeezes_ps for core in box.cores), "1/s"),
+        ]
+    if box.memory_share is not None:
+        found.append(Number("memory_share", box.memory_share, "share", MEMORY_SHARE))
+    return tuple(found)
+
+
+def _named(station: Station) -> str:
+    if station.address is None:
+        return "The customer's device"
+    return f"The customer's router {station.address}" if station.is_router else station.address
+
+
+def _seen(station: Station) -> tuple[Number, ...]:
+    return () if station.confirmed_s is None else (Number("confirmed_s", station.confirmed_s, "s"),)
+
+
+def _round_trip(name: str, trip_us: float | None, bound_us: float) -> tuple[Number, ...]:
+    return () if trip_us is None else (Number(name, trip_us / 1000, "ms", bound_us / 1000),)

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why is this customer slow? Gathers what is measured on one customer's line for `weir.diagnosis.line`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from weir.diagnosis.line import Answer, judge
+from weir.diagnosis.measured import (
+    WAYS,
+    Flow,
+    Found,
+    Line,
+    Link,
+    Machine,
+    Measured,
+    Port,
+    Station,
+    Taker,
+    Way,
+)
+from weir.diagnosis.processors import Spent
+from weir.diagnosis.symptom import Number
+from weir.model import tree
+from weir.model.document import Document
+from weir.model.objects import Queue
+from weir.model.problem import Invalid, Problem
+from weir.service.configuration import ConfigService
+from weir.service.permissions import requires
+from weir.service.stats import StatsService
+from weir.service.types import Principal
+from weir.wire.client import AgentClient
+
+Json = dict[str, Any]
+FEW_SAMPLES = 5
+"""With less of the last two minutes, only the last second is known (a queue that nobody looked at lately)."""
+MOST_CHILDREN = 20_000
+
+
+class Why(NamedTuple):
+    """`queue_id` None: no queue limits the address."""
+
+    queue_id: str | None
+    queue_name: str | None
+    address: str | None
+    towards: str
+    answer: Answer
+
+
+class WhyService:
+    def __init__(self, agent: AgentClient, config: ConfigService) -> None:
+        self._agent = agent
+        self._config = config
+
+    @requires("config.read")
+    def line(
+        self,
+        by: Principal,
+        stats: StatsService,
+        queue_id: str | None,
+        address: str | None,
+        towards: str | None = None,
+    ) -> Why:
+        """The line of a queue, or of the host that has an address, to `towards` or the internet. Raises
+        `NotFound`, `Invalid` and, while the agent does not answer, `Unavailable`."""
+        if (queue_id is None) == (address is None):
+            raise Invalid("give a queue or an address", code="invalid-request", path="queue")
+        if queue_id is not None:
+            self._config.get(by, "queue", queue_id)
+        asked = {"queue_id": queue_id, "address": address, "towards": towards}
+        told = self._agent.call("customer_line", {name: value for name, value in asked.items() if value})
+        with self._config.document(by) as document:
+            queue = document.queue(told["queue_id"])
+            above = list(tree.ancestors(document, queue)) if queue else []
+            lines = [_line(document, item, stats, told) for item in ([queue] if queue else []) + above]
+        trips = self._round_trips(by, queue)
+        access, uplink = told["access"], told["uplink"]
+        no_queue = f"no queue limits {told['address']}"
+        return Why(
+            told["queue_id"],
+            queue.name if queue else None,
+            told["address"],
+            told["towards"],
+            judge(
+                Measured(
+                    device=_station(access, told["address"], "no one address of it is known"),
+                    access=_port(access, stats, _no_access(told)),
+                    queue=lines[0] if lines else None,
+                    parents=tuple(lines[1:]),
+                    machine=self._machine(told, stats),
+                    uplink=_port(uplink, stats, f"no route leads to {told['towards']}"),
+                    gateway=_station(uplink, None, f"no gateway leads to {told['towards']}"),
+                    no_queue=no_queue if queue is None else "",
+                    device_round_trip_us=trips.get("download"),
+                    internet_round_trip_us=trips.get("upload"),
+                )
+            ),
+        )
+
+    def _round_trips(self, by: Principal, queue: Queue | None) -> dict[str, float]:
+        """Medians in us by direction, of those that were seen in the last minute."""
+        if queue is None:
+            return {}
+        try:
+            found = self._config.details(by, queue.id)["round_trips"]
+        except Problem:
+            return {}
+        return {way: found[way]["median_us"] for way in WAYS if found.get(way)}
+
+    def _machine(self, told: Json, stats: StatsService) -> Machine:
+        memory = stats.router.system()
+        total = memory["memory_total_bytes"]
+        share = memory["memory_available_bytes"] / total if total else None
+        cores = None if told["cores"] is None else tuple(Spent(**core) for core in told["cores"])
+        try:
+            found = self._agent.call("findings")
+        except Problem as problem:
+            return Machine(cores, share, None, f"what ails the router cannot be asked: {problem.message}")
+        if found["at_ms"] is None:
+            return Machine(cores, share, None, "the router was not looked at yet")
+        return Machine(cores, share, tuple(_found(item) for item in found["findings"]))
+
+
+def _no_access(told: Json) -> str:
+    if told["address"] is None:
+        return "the queue has no target that tells its port"
+    return f"no route leads to {told['address']}"
+
+
+def _found(item: Json) -> Found:
+    numbers = tuple(
+        Number(number["name"], number["value"], number["unit"], number["threshold"])
+        for number in item["numbers"]
+    )
+    return Found(item["code"], item["severity"], item["subject"], item["sentence"], numbers)
+
+
+def _station(side: Json | None, address: str | None, reason: str) -> Station:
+    """The next station of one end; without one the address that was asked about."""
+    station = side and side["station"]
+    if not side or not station:
+        return Station(address, side["interface"] if side else "", None, None, False, reason)
+    return Station(
+        station["address"],
+        side["interface"],
+        station["state"],
+        station["confirmed_s"],
+        address is not None and station["address"] != address,
+        f"{station['address']} was not heard of on {side['interface']}" if station["state"] == "none" else "",
+    )
+
+
+def _port(side: Json | None, stats: StatsService, reason: str) -> Port:
+    if side is None:
+        return Port(reason=reason)
+    held = stats.router.kernel_interfaces()
+    live = {item["id"]: item for item in stats.router.interfaces()["items"]}
+    known = stats.router.measured and stats.router.lost_at is None
+    links = []
+    for each in side["links"]:
+        name = each["name"]
+        item = held.get(name)
+        if item is None:
+            return Port(reason=f"the interfaces were not read since {name} is there")
+        counted = stats.router.counted(name)
+        links.append(
+            Link(
+                name,
+                bool(item["up"]),
+                bool(item.get("carrier", item["up"])),
+                item.get("speed_bps"),
+                each["duplex"],
+                live[name]["rx_bps"] if known and name in live else None,
+                live[name]["tx_bps"] if known and name in live else None,
+                counted.packets if counted else None,
+                counted.errors if counted else None,
+                counted.span_s if counted else 0.0,
+            )
+        )
+    return Port(tuple(links), "", tuple(f"which port of {name} it is" for name in side["shared"]))
+
+
+def _line(document: Document, queue: Queue, stats: StatsService, told: Json) -> Line:
+    """A queue with its figures of the last two minutes."""
+    (row,) = stats.queues([queue.id])["items"]
+    stale = stats.queues([])["stale_reason"]
+    recent, day = stats.history(queue.id, "2m"), stats.history(queue.id, "24h")
+    flows = {way: _flow(queue, way, row, recent[way], day[way]["rate_bps"]) for way in WAYS}
+    unmeasured = stale or ("" if row["live"] else row["delay_reason"] or "it was not measured twice yet")
+    return Line(
+        queue.id,
+        queue.name,
+        flows["upload"],
+        flows["download"],
+        _policed(stats, told),
+        {} if queue.id == told["queue_id"] else _takers(document, queue, stats, told["queue_id"]),
+        unmeasured.rstrip("."),
+    )
+
+
+def _flow(queue: Queue, way: Way, row: Json, recent: Json, day: Sequence[float | None]) -> Flow:
+    number = WAYS.index(way)
+    samples: Mapping[str, Sequence[float | None]] = recent
+    if row["live"] and sum(value is not None for value in recent["rate_bps"]) < FEW_SAMPLES:
+        worst = row["worst_delay_us"]
+        samples = {
+            "rate_bps": [row["rate_bps"][way]],
+            "drops_ps": [row["drops_ps"][way]],
+            "early_drops_ps": [],
+            "ancestor_drops_ps": [],
+            "marks_ps": [row["marks_ps"][way]],
+            "worst_delay_us": [worst[way]] if worst else [],
+        }
+    return Flow(
+        queue.max_limit_bps[number],
+        queue.burst_limit_bps[number],
+        samples["rate_bps"],
+        samples["drops_ps"],
+        samples["early_drops_ps"],
+        samples["ancestor_drops_ps"],
+        samples["marks_ps"],
+        samples["worst_delay_us"],
+        row["packets_ps"][way] if row["live"] else None,
+        day,
+    )
+
+
+def _policed(stats: StatsService, told: Json) -> dict[Way, str]:
+    """Why nothing waits in a direction: upload is limited where it leaves to the internet, download where it
+    leaves to the device."""
+    shapers = (stats.router.status or {}).get("shapers") or {}
+    found: dict[Way, str] = {}
+    for way, side in (("upload", told["uplink"]), ("download", told["access"])):
+        names = [item["name"] for item in side["links"]] if side else []
+        for name in names:
+            if shapers.get(name, {}).get("mode") == "police":
+                found["upload" if way == "upload" else "download"] = (
+                    f"{name} is policed: {shapers[name].get('reason') or 'nothing waits there'}"
+                )
+                break
+    return found
+
+
+def _takers(document: Document, parent: Queue, stats: StatsService, asked: str | None) -> dict[Way, Taker]:
+    """By direction, the queue below a parent that takes most, but not the one that is asked about or what
+    that one hangs below."""
+    queue = document.queue(asked)
+    own = {asked, *(item.id for item in tree.ancestors(document, queue))} if queue else set()
+    ids = [item for item in islice(document.children_of(parent.id), MOST_CHILDREN) if item not in own]
+    found: dict[Way, Taker] = {}
+    for number, way in enumerate(WAYS):
+        largest = stats.largest(ids, number)
+        taker = document.queue(largest[0]) if largest else None
+        if largest and taker:
+            found[way] = Taker(taker.id, taker.name, largest[1])
+    return found

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a customer is slow, with packets: a router in namespaces whose customers are at a limit, below a full
+parent, idle, or gone. The API's own sampler measures, the agent tells the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from lab import netns
+from tests.agent.meter import metered
+from tests.agent.rig import Rig, lan, running, wan
+from tests.polling import until
+from weir.diagnosis.judged import Judged
+from weir.diagnosis.line import Answer
+from weir.http.app import open_parts
+from weir.http.context import Context
+from weir.http.settings import Settings
+from weir.model.objects import Pair, Queue
+from weir.service.types import Principal
+
+M = 1_000_000
+BY = Principal(0, "test", "admin", "local", "test", "test", 0)
+OF_THE_MACHINE = ("core-busy", "core-drops", "router-finding", "memory-low")
+"""What the cores do is the whole machine's, which tests share; all of it ranks behind what is made here."""
+ANSWER_S = 0.2
+
+
+def customer(name: str, address: str, limit_bps: int, parent: str | None = None) -> Queue:
+    return Queue(name, name, (f"{address}/32",), parent=parent, max_limit_bps=Pair(limit_bps, limit_bps))
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    with running("--look-interval-s", "0.5") as made:
+        made.run("ip", "addr", "add", "10.64.0.3/24", "dev", "c0", namespace=made.client_ns)
+        netns.ip(made.internet, ["route replace 10.64.0.0/16 via 203.0.113.2"])
+        made.commit(
+            lan(),
+            wan(),
+            customer("bound", "10.64.0.2", M),
+            Queue("tower", "tower", max_limit_bps=Pair(2 * M, 2 * M)),
+            customer("small", "10.64.0.4", 50 * M, "tower"),
+            customer("large", "10.64.0.3", 50 * M, "tower"),
+            customer("gone", "10.64.0.99", 50 * M),
+        )
+        yield made
+
+
+@pytest.fixture(scope="module")
+def parts(rig: Rig) -> Iterator[Context]:
+    found = open_parts(Settings(rig.folder / "weir.db", rig.folder / "agent.sock"))
+    try:
+        yield found
+    finally:
+        found.stats.stop()
+        found.service.close()
+
+
+def asked(parts: Context, queue_id: str | None = None, address: str | None = None) -> Answer:
+    return parts.service.why.line(BY, parts.stats, queue_id, address, "203.0.113.1").answer
+
+
+def at(answer: Answer, place: str) -> Judged:
+    return next(item for item in answer.line if item.place == place)
+
+
+def culprit(parts: Context, queue_id: str) -> Callable[[], str]:
+    def code() -> str:
+        found = asked(parts, queue_id).culprit
+        return found.code if found else ""
+
+    return code
+
+
+def test_a_customer_that_sends_above_the_limit_is_the_culprit(rig: Rig, parts: Context) -> None:
+    with metered(rig, 5 * M) as meter:
+        code = culprit(parts, "bound")
+        until("the queue is found full", lambda: code() == "queue-full")
+        meter.watch(2.0)
+        begun_s = time.monotonic()
+        answer = asked(parts, address="10.64.0.2")
+        assert time.monotonic() - begun_s < ANSWER_S
+    assert answer.culprit is not None and answer.culprit.subject == "bound"
+    numbers = {number.name: number.value for number in answer.culprit.numbers}
+    assert 0.9 <= numbers["upload_used_share"] <= 1.15
+    assert numbers["upload_drops_ps"] > 50
+    assert at(answer, "access").subject == "lan0" and at(answer, "uplink").subject == "wan0"
+    assert at(answer, "device").state == "clear"
+    losses = {(loss.way, loss.where): loss for loss in answer.losses}
+    here = {number.name: number.value for number in losses["upload", "here"].numbers}
+    assert here["dropped_share"] > 0.5 and here["over_limit_ps"] > 50
+    assert not losses["upload", "before"].numbers
+
+
+def test_a_full_tower_is_the_culprit_and_its_busy_customer_is_named(rig: Rig, parts: Context) -> None:
+    with metered(rig, 10 * M, near="10.64.0.3"):
+        code = culprit(parts, "small")
+        until("the tower is found full", lambda: code() == "parent-full")
+        answer = asked(parts, "small")
+    assert "large takes" in answer.sentence, answer.sentence
+
+
+def test_an_idle_customer_sent_nothing_and_its_queue_is_ruled_out(parts: Context) -> None:
+    until("it was measured for long enough", lambda: culprit(parts, "small")() == "nothing-came", 60)
+    answer = asked(parts, "small")
+    assert at(answer, "queue").state == "clear"
+    assert at(answer, "access").state == "clear"
+
+
+def test_a_customer_within_the_limit_is_not_held_back_by_this_router(rig: Rig, parts: Context) -> None:
+    with metered(rig, M // 3) as meter:
+        meter.watch(12.0)
+        answer = asked(parts, "bound")
+    assert answer.culprit is None or answer.culprit.code in OF_THE_MACHINE
+    for place in ("device", "access", "queue", "uplink"):
+        assert at(answer, place).state == "clear", at(answer, place)
+    assert at(answer, "internet").state == "unknown", "UDP has no round trip"
+
+
+def test_a_customer_who_does_not_answer_is_found_by_arp(rig: Rig, parts: Context) -> None:
+    rig.run("sh", "-c", "ping -c1 -W1 10.64.0.99 || true")
+    until("it is given up", lambda: culprit(parts, "gone")() == "device-silent")
+    assert "10.64.0.99 does not answer on lan0" in asked(parts, "gone").sentence
+
+
+def test_an_address_in_no_queue_is_told_so(parts: Context) -> None:
+    answer = asked(parts, address="10.64.0.77")
+    assert at(answer, "queue").sentence == "no queue limits 10.64.0.77."
+    assert at(answer, "queue").state == "unknown"
+
+
+def test_a_cable_that_is_pulled_is_the_culprit(rig: Rig, parts: Context) -> None:
+    netns.ip(rig.client_ns, ["link set c0 down"])
+    try:
+        until("the port is found down", lambda: culprit(parts, "bound")() == "access-down")
+    finally:
+        netns.ip(rig.client_ns, ["link set c0 up"])

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One culprit on a customer's line, by numbers; what was not measured is never ruled out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.diagnosis.lines import NO_FQ, M, at, core, flow, healthy, line, link, sick_link
+from weir.diagnosis.judged import ORDER
+from weir.diagnosis.line import OURS, judge
+from weir.diagnosis.measured import Found, Machine, Measured, Port, Station, Taker
+
+FULL_TOWER = line(
+    "tower", upload=flow(9 * M, 100 * M), download=flow(97 * M, 100 * M),
+    takers={"download": Taker("q9", "Big Corp", 76 * M)},
+)  # fmt: skip
+SILENT = line(upload=flow(0.0, 10 * M), download=flow(0.0))
+DEAF = line(upload=flow(0.0, 10 * M), download=flow(2 * M))
+BURST = replace(flow(10 * M, 10 * M), burst_bps=20 * M, rates_bps=(20.0 * M,) * 20 + (10.0 * M,) * 100)
+BACKLOG = Found("backlog-full", "warning", "core 0", "core 0 dropped 3 % of its packets.")
+
+SICK: list[tuple[str, str, dict[str, Any], str]] = [
+    ("queue-full", "queue", {"queue": line(download=flow(49 * M, drops_ps=30.0))},
+     "acme is at its limit: download 49 Mbit/s of 50 Mbit/s."),
+    ("policed", "queue", {"queue": line(download=flow(35 * M, drops_ps=30.0), policed={"download": NO_FQ})},
+     "TCP slows down to 35 Mbit/s download: lan0: the kernel has no fq."),
+    ("burst-used", "queue", {"queue": line(upload=BURST)},
+     "acme used its burst up: 20 Mbit/s is 10 Mbit/s again"),
+    ("queue-drops", "queue", {"queue": line(download=flow(9 * M, drops_ps=5.0))},
+     "drops 5 packets/s download"),
+    ("parent-drops", "queue", {"queue": line(download=flow(9 * M, drops_ps=5.0, ancestor_ps=5.0))},
+     "A queue above acme drops 5 packets/s"),
+    ("long-wait", "queue", {"queue": line(upload=flow(M, 10 * M, waits_us=400_000.0))}, "up to 400 ms"),
+    ("parent-full", "parent", {"parents": (FULL_TOWER,)},
+     "tower above it is full: download 97 Mbit/s of 100 Mbit/s; Big Corp takes 78% of it."),
+    ("device-silent", "device", {"device": Station("10.64.0.2", "lan0", "failed")},
+     "does not answer on lan0"),
+    ("nothing-came", "device", {"queue": SILENT}, "No packet came from acme in 120 s."),
+    ("nothing-comes-back", "device", {"queue": DEAF}, "No packet came from acme in 120 s, and 2 Mbit/s go"),
+    ("slow-device-side", "device", {"device_round_trip_us": 240_000.0}, "takes 240 ms"),
+    ("access-down", "access", {"access": sick_link(carrier=False)}, "lan0 has no carrier."),
+    ("half-duplex", "access", {"access": sick_link(duplex="half")}, "half duplex"),
+    ("port-errors", "access", {"access": sick_link(errors=900)}, "lan0 counted 900 errors in 110 s, 0.89%"),
+    ("slow-link", "access", {"access": sick_link(speed_bps=10 * M, rx_bps=1e6, tx_bps=5e6)},
+     "negotiated 10 Mbit/s, less than the limit of 50 Mbit/s"),
+    ("port-full", "uplink", {"uplink": Port((link("wan0", rx_bps=960e6),))}, "wan0 receives 960 Mbit/s"),
+    ("uplink-down", "uplink", {"uplink":
+                               Port((replace(link("wan0"), up=False),))}, "wan0 is switched off."),
+    ("core-drops", "router", {"machine": Machine((core(0, drops=40), core(1)), 0.5, ())},
+     "Core 0 dropped 40"),
+    ("core-busy", "router", {"machine": Machine((core(0, 0.97), core(1)), 0.5, ())}, "Core 0 spends 97%"),
+    ("router-finding", "router", {"machine": Machine((core(0),), 0.5, (BACKLOG,))}, "core 0 dropped 3 %"),
+    ("memory-low", "router", {"machine": Machine((core(0),), 0.01, ())}, "1.0% of the memory"),
+    ("gateway-silent", "internet", {"gateway": Station("203.0.113.1", "wan0", "failed")},
+     "203.0.113.1 does not"),
+    ("slow-internet", "internet", {"internet_round_trip_us": 420_000.0}, "takes 420 ms"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "place", "change", "words"), SICK, ids=[item[0] for item in SICK])
+def test_one_trouble_is_the_culprit_with_its_number(
+    code: str, place: str, change: dict[str, Any], words: str
+) -> None:
+    answer = judge(healthy(**change))
+    assert answer.culprit is not None
+    assert (answer.culprit.code, answer.culprit.place, answer.culprit.state) == (code, place, "culprit")
+    assert words in answer.sentence
+    assert [item.place for item in answer.line if item.state != "clear"] == [place]
+    assert answer.culprit.numbers or code == "router-finding" or place == "device" or place == "internet"
+
+
+def test_every_code_has_its_rank_and_its_test() -> None:
+    assert sorted(code for code, *_ in SICK) == sorted(ORDER)
+
+
+def test_a_line_that_was_measured_and_is_well_is_not_this_router() -> None:
+    answer = judge(healthy())
+    assert answer.culprit is None
+    assert answer.sentence == (
+        "It is not this router. acme is within its limits: upload 1 Mbit/s of 10 Mbit/s, download 5 Mbit/s "
+        "of 50 Mbit/s. tower is within its limits: upload 20 Mbit/s of 100 Mbit/s, download 40 Mbit/s of "
+        "100 Mbit/s."
+    )
+    assert {item.state for item in answer.line} == {"clear"}
+    assert [item.place for item in answer.line] == [
+        "device", "access", "queue", "parent", "router", "uplink", "internet"
+    ]  # fmt: skip
+
+
+UNMEASURED: dict[str, dict[str, Any]] = {
+    "access": {"access": Port(reason="no route leads to it")},
+    "queue": {"queue": line(unmeasured="it was not measured twice yet")},
+    "parent": {"parents": (line("tower", unmeasured="it was not measured twice yet"),)},
+    "router": {"machine": Machine(None, 0.5, None, "the agent just started")},
+    "uplink": {"uplink": sick_link(errors=None)},
+}
+
+
+@pytest.mark.parametrize("place", OURS)
+def test_what_was_not_measured_is_not_ruled_out(place: str) -> None:
+    answer = judge(healthy(**UNMEASURED[place]))
+    assert at(answer, place).state == "unknown"
+    assert answer.sentence.startswith("Nothing was found in what was measured. Not known: ")
+    assert "It is not this router" not in answer.sentence
+
+
+def test_ends_that_were_not_measured_are_named_beside_a_router_that_is_well() -> None:
+    ends = {
+        "device_round_trip_us": None,
+        "internet_round_trip_us": None,
+        "gateway": Station(reason="no route"),
+    }
+    answer = judge(healthy(**ends))
+    assert answer.sentence.startswith("It is not this router.")
+    assert answer.sentence.endswith("Not known: the internet.")
+    assert "the round trip to the device" in at(answer, "device").unknown
+
+
+def test_an_own_limit_below_the_parents_share_is_the_culprit_also_under_a_full_parent() -> None:
+    full = line(download=flow(49 * M, drops_ps=30.0))
+    answer = judge(healthy(queue=full, parents=(FULL_TOWER,)))
+    assert answer.culprit is not None and answer.culprit.code == "queue-full"
+
+
+def test_a_parent_that_drops_the_customers_packets_is_the_culprit_also_at_its_own_limit() -> None:
+    held = line(download=flow(49 * M, drops_ps=30.0, ancestor_ps=29.0))
+    answer = judge(healthy(queue=held, parents=(FULL_TOWER,)))
+    assert answer.culprit is not None and answer.culprit.code == "parent-full"
+    assert at(answer, "queue").state == "trouble"
+
+
+def test_a_short_burst_to_the_limit_is_no_culprit() -> None:
+    rates = (5.0 * M,) * 117 + (50.0 * M,) * 3
+    answer = judge(healthy(queue=line(download=replace(flow(5 * M), rates_bps=rates))))
+    assert answer.culprit is None
+
+
+def test_gaps_are_not_counted_as_nothing() -> None:
+    gaps = replace(flow(0.0), rates_bps=(None,) * 115 + (0.0,) * 5)
+    answer = judge(healthy(queue=line(upload=gaps, download=gaps)))
+    assert answer.culprit is None, "five seconds are too few to say that nothing came"
+
+
+def test_loss_is_known_here_and_said_to_be_unknown_on_both_sides() -> None:
+    dropping = line(download=flow(49 * M, drops_ps=50.0, early_ps=20.0, ancestor_ps=5.0))
+    losses = {(item.way, item.where): item for item in judge(healthy(queue=dropping)).losses}
+    here = {number.name: number.value for number in losses["download", "here"].numbers}
+    assert (here["sent_ps"], here["dropped_ps"], here["over_limit_ps"]) == (1000, 50, 25)
+    assert here["dropped_share"] == pytest.approx(50 / 1050)
+    for way in ("upload", "download"):
+        for where in ("before", "after"):
+            assert losses[way, where].sentence.startswith("Not known: ")  # type: ignore[index]
+    assert "lan0" in losses["upload", "before"].sentence and "wan0" in losses["upload", "after"].sentence
+    assert "wan0" in losses["download", "before"].sentence and "lan0" in losses["download", "after"].sentence
+
+
+def test_without_a_queue_nothing_is_said_of_one() -> None:
+    answer = judge(healthy(queue=None, parents=(), no_queue="no queue limits 10.64.0.9"))
+    assert at(answer, "queue").state == "unknown"
+    assert "Not known: the customer's queue" in answer.sentence
+
+
+def test_a_router_that_measures_nothing_claims_nothing() -> None:
+    nothing = Measured(
+        Station(reason="?"),
+        Port(reason="?"),
+        None,
+        (),
+        Machine(reason="?"),
+        Port(reason="?"),
+        Station(reason="?"),
+    )
+    answer = judge(nothing)
+    assert answer.culprit is None and {item.state for item in answer.line} == {"unknown"}
+    assert not any(loss.numbers for loss in answer.losses)
