@@ -112,6 +112,14 @@ export const findingsQuery = queryOptions({
   refetchInterval: 5_000,
 });
 
+/** Why the customer of a queue is slow. */
+export const whyQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["why", id],
+    queryFn: () => need(api.GET("/api/v1/diagnosis/why", { params: { query: { queue: id } } })),
+    refetchInterval: 5_000,
+  });
+
 /** Asked only while the router says that something is wrong with its database. */
 export const storeQuery = queryOptions({
   queryKey: ["store"],

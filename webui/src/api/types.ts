@@ -23,6 +23,7 @@ export type FirewallInput = Schemas["FirewallInput"];
 export type Finding = Schemas["Finding"];
 export type DiagnosisFinding = Schemas["DiagnosisFinding"];
 export type Findings = Schemas["Findings"];
+export type Why = Schemas["Why"];
 export type Remedy = Schemas["Remedy"];
 export type ProblemDocument = Schemas["Problem"];
 export type Candidate = Schemas["Candidate"];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { http, HttpResponse, type HttpHandler } from "msw";
-import type { Findings, System } from "@/api/types";
+import type { Findings, System, Why } from "@/api/types";
 import { API, now } from "./answers";
 import { interfaceStats, statsOf, systemStats } from "./live";
 import { head, pendingNow, type MockState } from "./state";
@@ -13,6 +13,40 @@ const FINDINGS: Findings = {
   looked_at: [{ id: "cores", what: "each core's packets" }],
   not_looked_at: [{ id: "waits", what: "how long softirqs wait", reason: "the kernel refuses the probe" }],
   trials: [],
+};
+
+const place = (
+  name: Why["line"][number]["place"],
+  state: Why["line"][number]["state"],
+  text: string,
+): Why["line"][number] => ({
+  place: name,
+  subject: name,
+  state,
+  sentence: text,
+  code: null,
+  numbers: [],
+  fixes: [],
+  not_known: [],
+});
+
+/** A line on which nothing is wrong; nobody saw a round trip. */
+export const WELL: Why = {
+  at: "2026-11-24T12:00:00Z",
+  queue: { id: "q", name: "q" },
+  address: "10.64.0.2",
+  towards: "1.1.1.1",
+  sentence: "It is not this router. Not known: the internet.",
+  culprit: null,
+  line: [
+    place("device", "clear", "10.64.0.2 sends packets."),
+    place("access", "clear", "lan0 is up, 1 Gbit/s, 0 errors in 120 s."),
+    place("queue", "clear", "It is within its limits."),
+    place("router", "clear", "No core dropped a packet; the busiest spends 12% of its time on packets."),
+    place("uplink", "clear", "wan0 is up, 1 Gbit/s, 0 errors in 120 s."),
+    place("internet", "unknown", "Not known: no round trip was seen in the last minute."),
+  ],
+  losses: [],
 };
 
 export function system(state: MockState): HttpHandler[] {
@@ -49,6 +83,7 @@ export function system(state: MockState): HttpHandler[] {
   });
   return [
     http.get(`${API}/diagnosis/findings`, () => HttpResponse.json(FINDINGS)),
+    http.get(`${API}/diagnosis/why`, () => HttpResponse.json(WELL)),
     http.get(`${API}/system`, () => HttpResponse.json(answer())),
     http.get(`${API}/stats/interfaces/:name/history`, ({ params, request }) => {
       const window = new URL(request.url).searchParams.get("window") ?? "1h";

@@ -22,6 +22,7 @@ import { QueueChanges } from "./QueueChanges";
 import { RaiseButton, RaisedNote } from "./Raise";
 import { SubQueues } from "./SubQueues";
 import { VerdictLine } from "./VerdictLine";
+import { WhySlow } from "./WhySlow";
 import classes from "./Queue.module.css";
 
 export default function QueuePage() {
@@ -129,6 +130,7 @@ function Details({ queue, window, onWindow, zoom, onZoom }: DetailsProps) {
         </Note>
       ))}
       <InactiveNote queue={queue} />
+      {queue.disabled ? null : <WhySlow queue={queue} />}
       <PathToRoot queue={queue} />
       <Measured queue={queue} window={window} onWindow={onWindow} zoomText={zoom} onZoomText={onZoom} />
       <Columns>
