@@ -151,19 +151,14 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     learnt = {**combined.sources(held, configuration, stack, announcing.learn, slaac.learn), **ways.sources()}
     states = _states(executor, frr, configuration, served, resolver, learnt | outside.sources())
     machine = _machine(options, data, ways, outside.alerts, stack)
-    beside = (
-        *_beside(configuration, datapath, links, served, machine[-1], stack),
-        *machine,
-        outside.alerts,
-    )
-    server = _server(options, (handlers, secrets, states, *beside), handlers.closed)
+    beside = _beside(configuration, datapath, links, served, machine[-1], stack)
+    parts = (handlers, secrets, states, *beside, *machine, outside.alerts)
+    server = _server(options, parts, handlers.closed)
     server.start()
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
     names = LeaseNames(served.leases, resolver, partial(_asked_of_services, configuration))
-    for thread in (reconciler, guard, names):
-        thread.start()
-        stack.callback(thread.stop)
+    _begin((reconciler, guard, names), stack)
     found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
     stack.callback(found.stop)
     log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
@@ -171,6 +166,12 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     wait_for_signal()
     notify("STOPPING=1")
     log.info("stopping; the kernel goes on as it is")
+
+
+def _begin(threads: Sequence[Reconciler | Guard | LeaseNames], stack: ExitStack) -> None:
+    for thread in threads:
+        thread.start()
+        stack.callback(thread.stop)
 
 
 def _at_lines(datapath: Datapath, stack: ExitStack) -> tuple[ClassLines, ShareController]:
