@@ -20,7 +20,7 @@ test("a limit is raised while the customer is on the phone, and goes back by its
   await page.goto(`/queues/${queue.id}`);
   await expect(page.getByTestId("verdict")).toHaveText(/^(The line|This line|It is not this line)/);
 
-  await page.getByRole("button", { name: "Raise for 1 h" }).click();
+  await page.getByRole("button", { name: "Raise for 1 h" }).first().click();
   await page.keyboard.press("Enter");
   const note = page.getByText(/^Raised by /);
   await expect(note).toContainText("until");
