@@ -76,6 +76,7 @@ EXPLAINED = {
         "Not a valid integer.": "1.0 is an integer to JSON Schema, and not to those who read the answer",
         "must be a whole number": "1.0 is an integer to JSON Schema, and not to those who read the answer",
         "A candidate is confirmed when it is committed.": "parameters exclude each other",
+        "give a queue or an address, and not both": "parameters exclude each other",
         "Give a cursor or an offset, not both.": "parameters exclude each other; OpenAPI cannot say it",
     },
 }

@@ -167,6 +167,6 @@ describe("who may only look", () => {
 
 it("says before an import which of its queues would never match", async () => {
   renderAt("/import?report=rep1");
-  const fold = await screen.findByText("1 warning about the queues as they would be");
+  const fold = await screen.findByText("1 warning about the configuration as it would be");
   expect(screen.getByText(/'typo' never matches/).closest("details")).toBe(fold.closest("details"));
 });

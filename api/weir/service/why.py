@@ -66,7 +66,7 @@ class WhyService:
         """The line of a queue, or of the host that has an address, to `towards` or the internet. Raises
         `NotFound`, `Invalid` and, while the agent does not answer, `Unavailable`."""
         if (queue_id is None) == (address is None):
-            raise Invalid("give a queue or an address", code="invalid-request", path="queue")
+            raise Invalid("give a queue or an address, and not both", code="invalid-request", path="queue")
         if queue_id is not None:
             self._config.get(by, "queue", queue_id)
         asked = {"queue_id": queue_id, "address": address, "towards": towards}

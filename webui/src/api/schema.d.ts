@@ -4781,7 +4781,7 @@ export interface components {
         SecondFactorOffer: {
             /** @description In base32, to be typed where nothing can be scanned. */
             secret: string;
-            /** @description `otpauth://...`, what the QR code says. */
+            /** @description An otpauth URI: what the QR code says. */
             uri: string;
             /** @description The QR code as an SVG document. */
             qr_svg: string;

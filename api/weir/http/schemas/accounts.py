@@ -78,7 +78,7 @@ class SecondFactor(Answer):
 
 class SecondFactorOffer(Answer):
     secret = fields.String(metadata={"description": "In base32, to be typed where nothing can be scanned."})
-    uri = fields.String(metadata={"description": "`otpauth://...`, what the QR code says."})
+    uri = fields.String(metadata={"description": "An otpauth URI: what the QR code says."})
     qr_svg = fields.String(metadata={"description": "The QR code as an SVG document."})
 
 
