@@ -125,7 +125,7 @@ def unit_checks() -> list[Check]:
     in_parallel = [*PYTEST, "-n", "2", "--dist", "loadfile", f"--ignore={CONTRACT}"]
     areas = unit_areas()
     return [
-        Check("vitest", "unit", npm_test, folder=ROOT / "webui", environment={"CI": "1"}),
+        Check("vitest", "unit", npm_test, folder=ROOT / "webui", limit_s=900, environment={"CI": "1"}),
         Check("datapath", "unit", ["make", "test"], folder=ROOT / "datapath"),
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
@@ -136,7 +136,7 @@ def unit_checks() -> list[Check]:
             [*in_parallel, *areas],
             tests=len(areas),
             processors=PROCESSORS,
-            limit_s=1800,
+            limit_s=2700,
         ),
     ]
 
@@ -244,7 +244,7 @@ def checks(groups: list[str]) -> list[Check]:
         # The long ones first, and those that run alone last.
         kernel_build(),
         *side_by_side_on_ours(),
-        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=1200),
+        Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=1800),
         *newcomer_checks(),
         in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
         Check(
