@@ -259,6 +259,13 @@ describe("small pieces", () => {
     });
     expect(messagesByField(problem)).toEqual({ parent: "unknown parent" });
   });
+  it("put what is said of a path at its field, of an object or of a body that is none", () => {
+    const at = (path: string | null) =>
+      messagesByField(new ApiProblem({ status: 422, code: "x", detail: "no", path, findings: [] }));
+    expect(at("queue/q1/target")).toEqual({ target: "No." });
+    expect(at("password")).toEqual({ password: "No." });
+    expect([at("queue/q1"), at(null)]).toEqual([{ "": "No." }, { "": "No." }]);
+  });
   it("put an error of one of several addresses at the field of all, and one of no field on top", () => {
     const finding = { severity: "error", code: "x", kind: "interface", id: "lan0" } as const;
     const problem = new ApiProblem({

@@ -48,8 +48,8 @@ class AlertRule(ConfigObject):
             Word(*CODES),
             len(CODES),
             option="code",
-            label="Only",
-            help="Only these findings. Empty: all.",
+            label="Findings",
+            help="Only these are told; none here: all.",
             importance="folded",
         ),
     ] = ()

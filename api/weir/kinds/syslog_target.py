@@ -46,7 +46,7 @@ class SyslogTarget(ConfigObject):
             "udp",
             "tcp",
             "tls",
-            help="What gets lost by UDP nobody knows. With TLS the server's certificate is checked; where it "
+            help="Nobody knows what UDP loses. With TLS the server's certificate is checked; where it "
             "does not fit, nothing is sent.",
         ),
     ] = "udp"

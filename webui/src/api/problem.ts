@@ -82,6 +82,12 @@ function atField(finding: Finding): string {
   );
 }
 
+/** `queue/q1/target` is a field of an object, `password` one of a body that is none. */
+function fieldOf(path: string | null): string {
+  const [first = "", ...rest] = path?.split("/") ?? [];
+  return rest.length === 0 ? first : (rest[1] ?? "");
+}
+
 /** Messages by field of the object being edited; what belongs to no field, or to none of `fields`, is under "". */
 export function messagesByField(problem: ApiProblem, fields?: readonly string[]): Record<string, string> {
   const messages: Record<string, string> = {};
@@ -94,6 +100,6 @@ export function messagesByField(problem: ApiProblem, fields?: readonly string[])
   };
   for (const finding of problem.findings)
     if (finding.severity === "error") put(formField(finding.field ?? ""), atField(finding));
-  if (Object.keys(messages).length === 0) put(formField(problem.path?.split("/")[2] ?? ""), problem.message);
+  if (Object.keys(messages).length === 0) put(formField(fieldOf(problem.path)), problem.message);
   return messages;
 }

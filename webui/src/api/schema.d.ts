@@ -11524,7 +11524,7 @@ export interface components {
              * @enum {string}
              */
             severity: "notice" | "warning" | "error";
-            /** @description Only these findings. Empty: all. */
+            /** @description Only these are told; none here: all. */
             codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "second-lookup" | "socket-unread" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
@@ -11552,7 +11552,7 @@ export interface components {
              * @enum {string}
              */
             severity: "notice" | "warning" | "error";
-            /** @description Only these findings. Empty: all. */
+            /** @description Only these are told; none here: all. */
             codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "second-lookup" | "socket-unread" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
@@ -11586,7 +11586,7 @@ export interface components {
              * @enum {string}
              */
             severity: "notice" | "warning" | "error";
-            /** @description Only these findings. Empty: all. */
+            /** @description Only these are told; none here: all. */
             codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "second-lookup" | "socket-unread" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
@@ -11612,7 +11612,7 @@ export interface components {
              * @enum {string|null}
              */
             severity?: "notice" | "warning" | "error" | null;
-            /** @description Only these findings. Empty: all. */
+            /** @description Only these are told; none here: all. */
             codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "second-lookup" | "socket-unread" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
@@ -11666,7 +11666,7 @@ export interface components {
             /** @description The server. */
             address: string;
             /**
-             * @description What gets lost by UDP nobody knows. With TLS the server's certificate is checked; where it does not fit, nothing is sent.
+             * @description Nobody knows what UDP loses. With TLS the server's certificate is checked; where it does not fit, nothing is sent.
              * @default udp
              * @enum {string}
              */
@@ -11704,7 +11704,7 @@ export interface components {
             /** @description The server. */
             address: string;
             /**
-             * @description What gets lost by UDP nobody knows. With TLS the server's certificate is checked; where it does not fit, nothing is sent.
+             * @description Nobody knows what UDP loses. With TLS the server's certificate is checked; where it does not fit, nothing is sent.
              * @default udp
              * @enum {string}
              */
@@ -11748,7 +11748,7 @@ export interface components {
             /** @description The server. */
             address: string;
             /**
-             * @description What gets lost by UDP nobody knows. With TLS the server's certificate is checked; where it does not fit, nothing is sent.
+             * @description Nobody knows what UDP loses. With TLS the server's certificate is checked; where it does not fit, nothing is sent.
              * @default udp
              * @enum {string}
              */
@@ -11785,7 +11785,7 @@ export interface components {
             /** @description The server. */
             address?: string | null;
             /**
-             * @description What gets lost by UDP nobody knows. With TLS the server's certificate is checked; where it does not fit, nothing is sent.
+             * @description Nobody knows what UDP loses. With TLS the server's certificate is checked; where it does not fit, nothing is sent.
              * @enum {string|null}
              */
             protocol?: "udp" | "tcp" | "tls" | null;

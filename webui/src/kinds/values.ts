@@ -69,7 +69,8 @@ export function valueWords(shape: Shape, value: unknown): string {
   return textOf(value);
 }
 
-const fieldsWords = (fields: readonly Field[], values: Readonly<Record<string, unknown>>): string =>
+/** `Distance 1, VRF red`: of fields that hold nothing there is nothing to say. */
+export const fieldsWords = (fields: readonly Field[], values: Readonly<Record<string, unknown>>): string =>
   fields
     .map((field) => [field.label, valueWords(field, values[field.name])] as const)
     .filter(([, words]) => words !== "")

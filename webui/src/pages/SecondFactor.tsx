@@ -189,7 +189,7 @@ function Remove({ since, left }: { since: string; left: number }) {
     onSuccess: () => say("ok", "The second factor was removed. The password is enough to sign in."),
     meta: { inline: true },
   });
-  const problem = remove.error ? asProblem(remove.error) : null;
+  const messages = remove.error ? messagesByField(asProblem(remove.error)) : {};
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (!remove.isPending) remove.mutate();
@@ -209,14 +209,9 @@ function Remove({ since, left }: { since: string; left: number }) {
         autoComplete="current-password"
         required
         value={password}
-        error={problem?.path === "password" ? problem.message : undefined}
+        error={messages["password"] ?? messages[""]}
         onChange={(event) => setPassword(event.currentTarget.value)}
       />
-      {problem && problem.path !== "password" ? (
-        <Note severity="error" live>
-          {problem.message}
-        </Note>
-      ) : null}
       <div>
         <Button type="submit" color="red" variant="light" loading={remove.isPending}>
           Remove the second factor

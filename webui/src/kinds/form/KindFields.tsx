@@ -3,7 +3,7 @@ import { NativeSelect, TextInput } from "@mantine/core";
 import { Fold } from "@/forms/Fold";
 import { Note } from "@/ui/blocks";
 import type { Declared, Field } from "../kinds";
-import { textOf, valueWords } from "../values";
+import { fieldsWords, textOf } from "../values";
 import { chosen, isOffered, readDraft, typedFields, type Draft, type Messages } from "./draft";
 import classes from "./Form.module.css";
 import { Help } from "./Help";
@@ -78,10 +78,9 @@ export function KindFields({ declared, draft, set, messages, example, isNew }: K
   );
 }
 
-/** What folded fields hold: `Distance 1, VRF none`. */
+/** What folded fields hold. */
 function heldBy(declared: Declared, fields: readonly Field[], draft: Draft): string {
-  const { input } = readDraft(declared, draft);
-  return fields.map((field) => `${field.label} ${valueWords(field, input[field.name]) || "none"}`).join(", ");
+  return fieldsWords(fields, readDraft(declared, draft).input);
 }
 
 /** What the object is, of all that it can be. */
