@@ -18,7 +18,11 @@ test("a limit is raised while the customer is on the phone, and goes back by its
   const before = await limits();
   const doubled = { upload: before.upload * 2, download: before.download * 2 };
   await page.goto(`/queues/${queue.id}`);
-  await expect(page.getByTestId("verdict")).toHaveText(/^(The line|This line|It is not this line)/);
+  await expect(page.getByTestId("used")).toHaveText(/^↑ \S+ of \S+, ↓ \S+ of \S+[;.]/);
+  const line = page.getByRole("list", { name: "From the device to the internet" });
+  await expect(line.getByRole("listitem").first()).toContainText(
+    /^Device(Culprit|Also in trouble|Ruled out|Not known)/,
+  );
 
   await page.getByRole("button", { name: "Raise for 1 h" }).first().click();
   await page.keyboard.press("Enter");

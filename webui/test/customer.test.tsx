@@ -3,7 +3,7 @@ import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import type { Pair, QueueStats } from "@/api/types";
-import { verdictOf } from "@/pages/queue/verdict";
+import { usedText } from "@/pages/queue/used";
 import { statsOf } from "./mock/live";
 import { mockQueue } from "./mock/state";
 import { FakeEventSource, mockRouter, renderAt } from "./render";
@@ -12,104 +12,75 @@ const router = mockRouter();
 const aQueue = () => [...router.state.queues.values()].at(-1)!;
 const M = 1e6;
 
-describe("the verdict", () => {
+describe("the live figures", () => {
   const LIMITS: Pair<number> = { upload: 10 * M, download: 50 * M };
   const measured = (name: string, download: number, change: Partial<QueueStats> = {}) => ({
     name,
     limits: LIMITS,
-    stats: {
-      ...statsOf(mockQueue("q", {}), 0),
-      rate_bps: { upload: M, download },
-      drops_ps: { upload: 0, download: 0 },
-      delay_us: { upload: 300, download: 14_000 },
-      ...change,
-    },
+    stats: { ...statsOf(mockQueue("q", {}), 0), rate_bps: { upload: M, download }, ...change },
   });
   const none = { name: "q", limits: LIMITS, stats: null };
+  const busy = { drops_ps: { upload: 3, download: 12 }, delay_us: { upload: 400_000, download: 400_000 } };
 
   it.each([
+    ["are of both directions", measured("a", 12 * M), [], "↑ 1.00M of 10M, ↓ 12.0M of 50M."],
     [
-      "has room",
+      "name no limit where there is none",
+      { ...measured("a", 12 * M), limits: { upload: 10 * M, download: 0 } },
+      [],
+      "↑ 1.00M of 10M, ↓ 12.0M.",
+    ],
+    [
+      "are of the parents as well",
       measured("a", 12 * M),
+      [measured("Tower", 25 * M)],
+      "↑ 1.00M of 10M, ↓ 12.0M of 50M; Tower above it: ↑ 1.00M of 10M, ↓ 25.0M of 50M.",
+    ],
+    [
+      "do not judge a full line with losses and delays below a full parent",
+      measured("a", 49 * M, busy),
+      [measured("Tower", 48 * M, busy)],
+      "↑ 1.00M of 10M, ↓ 49.0M of 50M; Tower above it: ↑ 1.00M of 10M, ↓ 48.0M of 50M.",
+    ],
+    ["are not known before the first", none, [], "Not known yet: nothing of this queue was measured."],
+    [
+      "are not known of a queue that is not measured",
+      measured("a", M, { live: false }),
       [],
-      /^The line has room: ↑ 1\.00M of 10M, ↓ 12\.0M of 50M; 14 ms/,
-      "ok",
+      "Not known: the router measures nothing of this queue now.",
     ],
     [
-      "is above",
-      measured("a", 49 * M),
-      [measured("Tower", 48 * M)],
-      /^It is not this line: Tower above it/,
-      "warn",
+      "do not speak of a parent without figures",
+      measured("a", 12 * M),
+      [none, measured("Tower", M, { live: false })],
+      "↑ 1.00M of 10M, ↓ 12.0M of 50M.",
     ],
-    [
-      "is used",
-      measured("a", 49 * M),
-      [measured("Tower", 9 * M)],
-      /used to its limit: ↓ 49\.0M of 50M\.$/,
-      "warn",
-    ],
-    ["loses", measured("a", M, { drops_ps: { upload: 0, download: 12 } }), [], /loses 12 packets\/s/, "bad"],
-    [
-      "delays",
-      measured("a", M, { delay_us: { upload: 300, download: 400_000 } }),
-      [],
-      /^The line delays packets by 400 ms: /,
-      "bad",
-    ],
-    [
-      "loses and delays",
-      measured("a", M, {
-        delay_us: { upload: 400_000, download: 300 },
-        drops_ps: { upload: 3, download: 0 },
-      }),
-      [],
-      /^The line loses 3\.0 packets\/s and delays packets by 400 ms: /,
-      "bad",
-    ],
-    [
-      "is used and delays",
-      measured("a", 49 * M, { delay_us: { upload: 0, download: 150_000 } }),
-      [],
-      /used to its limit: .*\. This line delays packets by 150 ms\.$/,
-      "bad",
-    ],
-    [
-      "is below a full parent and loses",
-      measured("a", M, { drops_ps: { upload: 0, download: 12 } }),
-      [measured("Tower", 48 * M)],
-      /^It is not this line: Tower .*\. This line loses 12 packets\/s\.$/,
-      "warn",
-    ],
-    [
-      "is below a parent that loses packets of others",
-      measured("a", M),
-      [measured("Tower", 9 * M, { drops_ps: { upload: 0, download: 30 } })],
-      /^This line loses nothing; Tower above it loses 30 packets\/s on other lines: /,
-      "warn",
-    ],
-    ["names the parent", measured("a", M), [measured("Tower", 25 * M)], /; Tower at 50 %; 14 ms/, "ok"],
-    ["has no delay", measured("a", M, { delay_us: null }), [], /50M\.$/, "ok"],
-    ["is unknown", none, [], /^Not known yet/, "dim"],
-    ["is not measured", measured("a", M, { live: false }), [], /^Not known/, "dim"],
-    ["does not speak of a parent without figures", measured("a", M), [none], /50M; 14 ms/, "ok"],
-  ])("%s", (_name, queue, above, text, tone) => {
-    const found = verdictOf(queue, above);
-    expect(found.text).toMatch(text);
-    expect(found.tone).toBe(tone);
+  ])("%s", (_name, queue, above, text) => {
+    expect(usedText(queue, above)).toBe(text);
   });
 
-  it("is not known while the router measures nothing", async () => {
+  it("stand below the answer, and are not known while the router measures nothing", async () => {
     const queue = aQueue();
     renderAt(`/queues/${queue.id}`);
-    const verdict = await screen.findByTestId("verdict");
+    const used = await screen.findByTestId("used");
+    const answer = await screen.findByText(/^It is not this router\./);
+    expect(answer.compareDocumentPosition(used)).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
     await waitFor(() => expect(FakeEventSource.last?.url).toContain(queue.id));
     const at = 1_767_362_531;
     const send = (name: string, data: object) => act(() => FakeEventSource.last?.send(name, data));
     send("queues", { at, stale_since: null, stale_reason: null, items: [statsOf(queue, at)] });
-    expect(verdict.textContent).toMatch(/^(The line|It is not)/);
+    expect(used.textContent).toMatch(/^↑ .+, ↓ /);
     send("stale", { at: at + 5, since: at, reason: "the agent does not answer" });
-    expect(verdict.textContent).toMatch(/^Not known: no live data since/);
+    expect(used.textContent).toMatch(/^Not known: no live data since/);
+  });
+
+  it("of a disabled queue are none, and nothing is asked about it", async () => {
+    const queue = aQueue();
+    queue.disabled = true;
+    renderAt(`/queues/${queue.id}`);
+    const used = await screen.findByTestId("used");
+    expect(used.textContent).toBe("This queue is disabled: it limits nobody and nothing of it is measured.");
+    expect(screen.queryByText("Why slow?")).toBeNull();
   });
 });
 

@@ -21,7 +21,7 @@ import { QueueHosts } from "./QueueHosts";
 import { QueueChanges } from "./QueueChanges";
 import { RaiseButton, RaisedNote } from "./Raise";
 import { SubQueues } from "./SubQueues";
-import { VerdictLine } from "./VerdictLine";
+import { UsedLine } from "./UsedLine";
 import { WhySlow } from "./WhySlow";
 import classes from "./Queue.module.css";
 
@@ -122,7 +122,8 @@ interface DetailsProps {
 function Details({ queue, window, onWindow, zoom, onZoom }: DetailsProps) {
   return (
     <>
-      <VerdictLine queue={queue} />
+      {queue.disabled ? null : <WhySlow queue={queue} />}
+      <UsedLine queue={queue} />
       <RaisedNote queue={queue} />
       {queue.warnings.map((finding) => (
         <Note key={`${finding.code} ${finding.field ?? ""}`} severity={finding.severity}>
@@ -130,7 +131,6 @@ function Details({ queue, window, onWindow, zoom, onZoom }: DetailsProps) {
         </Note>
       ))}
       <InactiveNote queue={queue} />
-      {queue.disabled ? null : <WhySlow queue={queue} />}
       <PathToRoot queue={queue} />
       <Measured queue={queue} window={window} onWindow={onWindow} zoomText={zoom} onZoomText={onZoom} />
       <Columns>
