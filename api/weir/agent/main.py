@@ -147,7 +147,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
-    ways = uplink_monitor.followed(configuration, links, executor.firewall.forget_flows, stack)
+    ways = uplink_monitor.followed(configuration, links, stack)
     learnt = {**combined.sources(held, configuration, stack, announcing.learn, slaac.learn), **ways.sources()}
     states = _states(executor, frr, configuration, served, resolver, learnt | outside.sources())
     machine = _machine(options, data, ways, outside.alerts, stack)

@@ -106,11 +106,14 @@ class RunningConfiguration:
             if self.executor.leases.note(ifname, lease) and self._loaded:
                 self._sync(self.executor.looking_at("leases"), "lease")
 
-    def follow_uplinks(self) -> None:
-        """Another uplink is to have the default route. That is no drift."""
+    def follow_uplinks(self, *, moved: bool) -> None:
+        """What is known of uplinks has changed, and with `moved` which one is first: what passes beside the
+        stack has a route of its own, and is sent up. That is no drift. Raises a `Problem`."""
         with self.lock:
             if self._loaded:
                 self._sync(self.executor.looking_at("uplinks"), "uplink")
+                if moved:
+                    self.executor.firewall.forget_flows()
 
     def follow_routing(self) -> None:
         """Which packets XDP may send by a port has changed with the routes. That is no drift."""

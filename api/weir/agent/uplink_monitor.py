@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
@@ -33,10 +33,11 @@ LOOK_S = 0.5
 class UplinkMonitor:
     """`run` is one thread; the rest may be called by any."""
 
-    def __init__(self, configuration: Configuration, links: Links, forget_flows: Callable[[], None]) -> None:
+    def __init__(self, configuration: Configuration, links: Links) -> None:
         self._configuration = configuration
         self._links = links
-        self._forget_flows = forget_flows
+        self._first = ""
+        """The best uplink at the last look. "": none, or none was looked at yet."""
         self._rounds = Rounds(lambda spec: self._gateway(spec) is not None)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="uplinks", daemon=True)
@@ -85,21 +86,25 @@ class UplinkMonitor:
             if (status := judged(self._of(name), self._uplinks.verdict(name).status))
             != self._uplinks.verdict(name).status
         }
-        if changed:
-            self._change(specs, changed)
-
-    def _change(self, specs: Mapping[str, UplinkSpec], changed: Mapping[str, str]) -> None:
-        before = self._uplinks.in_order(specs)[0]
         for name, status in changed.items():
             self._uplinks.note(name, status)
-        after = self._uplinks.in_order(specs)[0]
-        self._configuration.follow_uplinks()
+        first = next(iter(self._uplinks.in_order(specs)), "")
+        if changed or first != self._first:
+            self._follow(specs, changed, first)
+
+    def _follow(self, specs: Mapping[str, UplinkSpec], changed: Mapping[str, str], first: str) -> None:
+        """Another one may be first by what was heard, or by what was configured. What fails is tried again
+        at the next look."""
+        before = self._first
+        try:
+            self._configuration.follow_uplinks(moved=first != before)
+            self._first = first
+        except Problem as problem:
+            log.warning("%s", problem.message)
         for name, status in changed.items():
-            self._tell(name, status, after)
-        if before != after:
-            self._forget_flows()  # what passes beside the stack has a route of its own
-            if changed.get(before) == DOWN and specs[before].flush_on_fail:
-                self._flush(specs[before])
+            self._tell(name, status, first)
+        if first != before and changed.get(before) == DOWN and specs[before].flush_on_fail:
+            self._flush(specs[before])
 
     def _tell(self, name: str, status: str, first: str) -> None:
         heard = "; ".join(f"{one.check.text}: {one.text}" for one in self._of(name))
@@ -181,11 +186,9 @@ class UplinkMonitor:
         return gateway_of(spec, self._network(), self._configuration.executor.leases.held())
 
 
-def followed(
-    configuration: Configuration, links: Links, forget_flows: Callable[[], None], stack: ExitStack
-) -> UplinkMonitor:
+def followed(configuration: Configuration, links: Links, stack: ExitStack) -> UplinkMonitor:
     """One that runs until `stack` ends."""
-    found = UplinkMonitor(configuration, links, forget_flows)
+    found = UplinkMonitor(configuration, links)
     found.start()
     stack.callback(found.stop)
     return found
