@@ -7,7 +7,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from tests.agent.rig import Rig, lan, running, wan
 from tests.agent.test_effects import committed
 from tests.polling import until
 from weir.backends.announcing import CONF, AnnouncingBackend
+from weir.backends.daemons import SETTLED_S
 from weir.kinds.dns import Dns
 from weir.model.announcing import Announcement
 from weir.model.problem import ApplyFailed
@@ -206,5 +209,39 @@ def test_a_file_that_radvd_refuses_is_refused_in_its_words(tmp_path: Path) -> No
         with pytest.raises(ApplyFailed, match=r"announcing refuses its files: .*syntax error"):
             bring(backend, odd)
         assert backend.daemon.identity() == before and not backend.diff(backend.read(), {"lo": SPEC})
+    finally:
+        backend.daemon.stop()
+
+
+SLOW = """#!/bin/sh
+case "$*" in *--configtest*) sleep 1.2; exit 0;; esac
+trap : HUP
+echo started
+while :; do sleep 0.05; done
+"""
+"""A radvd that takes long over a check, and does not say that it has read its file again."""
+
+
+def test_check_and_answer_share_one_deadline_and_a_late_answer_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "radvd"
+    program.write_text(SLOW)
+    program.chmod(0o755)
+    monkeypatch.setattr("weir.backends.announcing.shutil.which", lambda *_, **__: str(program))
+    backend = made(tmp_path, [0.0])
+    try:
+        bring(backend, SPEC)
+        other = replace(SPEC, router_lifetime_s=900)
+        difference = backend.diff(backend.read(), {"lo": other})
+        begun = time.monotonic()
+        with pytest.raises(ApplyFailed, match="announcing has not taken its files"):
+            backend.apply(difference)
+        assert time.monotonic() - begun < SETTLED_S + 1.0
+        with (tmp_path / "ra/said").open("a") as said:
+            said.write("resuming normal operation\n")
+        assert backend.learn(None) == {}, "who only asks notes nothing"
+        backend.verify(difference)
+        assert backend.learn(None).keys() == {"lo"}
     finally:
         backend.daemon.stop()

@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from weir.adapters import files
-from weir.adapters.daemon import POLL_S, Daemon, Program
+from weir.adapters.daemon import Daemon, Program
 from weir.backends.announced import Announced, config_text, prefixes_in
 from weir.backends.backend import Comparison, Look
-from weir.backends.daemons import SETTLED_S, STARTED_S, DaemonBackend, DaemonDifference, DaemonState
+from weir.backends.daemons import DaemonBackend, DaemonDifference, DaemonState
 from weir.model.objects import ConfigObject
-from weir.model.problem import ApplyFailed
 from weir.parts.announcing import Wanted
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
@@ -44,6 +43,8 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
     ) -> None:
         self._said = folder / "said"
         self._note = folder / "taken"
+        self._waits: tuple[str, int] | None = None
+        """The word that is to follow in what it prints, and behind how many bytes; None: for none."""
         self._announced = Announced(memory, now_s)
         radvd = shutil.which("radvd", path="/usr/sbin:/usr/bin") or "/usr/sbin/radvd"
 
@@ -65,12 +66,22 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
         return _digest(self.files(wanted))
 
     def loaded(self, timeout_s: float) -> object:
-        """The digest of the file that this process said it has read."""
+        """The digest of the file that this process said it has read; None until it says so."""
+        process = self.daemon.identity()
+        if process is not None and self._waits is not None:
+            word, begun = self._waits
+            if word not in self._text_since(begun):
+                return None
+            noted = {"process": process, "digest": _digest(self.daemon.read())}
+            files.replace(self._note, json.dumps(noted).encode())
+            self._waits = None
+        return self._noted(process)
+
+    def _noted(self, process: tuple[int, int] | None) -> object:
         try:
             noted = json.loads(self._note.read_text(encoding="ascii"))
         except (OSError, ValueError):
             return None
-        process = self.daemon.identity()
         return noted["digest"] if process and noted["process"] == list(process) else None
 
     # -- what it is given ------------------------------------------------------------------------------------
@@ -88,24 +99,12 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
 
     def start(self) -> None:
         super().start()
-        self._wait(_STARTED, 0, STARTED_S)
+        self._waits = (_STARTED, 0)
 
     def reload(self) -> None:
         begun = self._said.stat().st_size if self._said.exists() else 0
         super().reload()
-        self._wait(_TAKEN, begun, SETTLED_S)
-
-    def _wait(self, word: str, begun: int, seconds: float) -> None:
-        """Until it says that it has read its file, and note which one."""
-        deadline_s = time.monotonic() + seconds
-        while word not in self._text_since(begun):
-            process = self.daemon.identity()
-            if process is None or time.monotonic() > deadline_s:
-                code = "daemon-died" if process is None else "daemon-hangs"
-                raise ApplyFailed(f"announcing has not read its file: {self.daemon.said()}", code=code)
-            time.sleep(POLL_S)
-        noted = {"process": self.daemon.identity(), "digest": _digest(self.daemon.read())}
-        files.replace(self._note, json.dumps(noted).encode())
+        self._waits = (_TAKEN, begun)
 
     def _text_since(self, begun: int) -> str:
         try:
@@ -143,7 +142,7 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
     def learn(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
         """What each interface announces by what radvd has read; nothing while it has not."""
         given = self.daemon.read()
-        if not given or self.loaded(0) != _digest(given):
+        if not given or self._noted(self.daemon.identity()) != _digest(given):
             return {}
         return {
             name: {"announced": [asdict(one) for one in prefixes]}
