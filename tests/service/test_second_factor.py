@@ -244,3 +244,45 @@ def test_codes_used_while_the_file_could_not_be_written_stay_used(tmp_path: Path
 def test_guessing_is_throttled_as_ever(service: Service, admin: Principal, clock: Clock) -> None:
     begun(service, admin, clock)
     assert [guess(service) for _ in range(7)][-1] is Throttled
+
+
+def test_codes_are_not_guessed_from_many_addresses(service: Service, admin: Principal, clock: Clock) -> None:
+    """Who knows the password and has a thousand addresses is slowed down for the account."""
+    begun(service, admin, clock)
+    tried = 0
+    with pytest.raises(Throttled):
+        for number in range(100):
+            assert refusal(service, f"{number:06}", f"198.51.100.{number}") == "wrong-code"
+            tried += 1
+    assert tried <= 11
+    for number in range(200, 224):
+        clock.pass_s(3600)
+        assert refusal(service, f"{number:06}", f"203.0.113.{number - 200}") == "wrong-code"
+        with pytest.raises(Throttled):
+            with_code(service, "000000", ELSEWHERE)
+
+
+def test_guesses_keep_no_known_device_out(service: Service, admin: Principal, clock: Clock) -> None:
+    device = sign_in(service).device
+    secret, _ = begun(service, admin, clock)
+    with pytest.raises(Throttled):
+        for number in range(100):
+            refusal(service, f"{number:06}", f"198.51.100.{number}")
+    with pytest.raises(Throttled):
+        with_code(service, code_now(secret, clock), HERE)
+    signed = service.auth.sign_in("admin", GOOD, HERE, device=device, code=code_now(secret, clock))
+    assert signed.principal.username == "admin"
+
+
+@pytest.mark.parametrize("via", ["session", "token"])
+def test_one_s_own_is_not_removed_without_the_password(
+    service: Service, admin: Principal, clock: Clock, via: str
+) -> None:
+    """An open session or a leaked token of an administrator would be a way round it."""
+    begun(service, admin, clock)
+    _, secret = service.tokens.create(admin, "x", "admin")
+    who = admin if via == "session" else service.auth.authenticate_token(secret, HERE)
+    with pytest.raises(Forbidden) as caught:
+        service.second_factor.remove_of(who, "Admin")
+    assert caught.value.code == "own-second-factor"
+    assert service.second_factor.get(admin) is not None

@@ -30,6 +30,22 @@ describe("signing in to an account with a second factor", () => {
   });
 });
 
+describe("another name", () => {
+  it("is not asked for the code of the one before", async () => {
+    router.state.signedIn = false;
+    router.state.secondFactor = "2026-01-01T00:00:00Z";
+    const user = userEvent.setup();
+    renderAt("/sign-in");
+    const name = await screen.findByLabelText(/User name/);
+    await user.type(name, "admin");
+    await user.type(screen.getByLabelText(/Password/), "secret");
+    await user.click(signIn());
+    await screen.findByLabelText(/Code/);
+    await user.type(name, "2");
+    expect(screen.queryByLabelText(/Code/)).toBeNull();
+  });
+});
+
 describe("the account page", () => {
   it("sets a second factor up with the code of the app, and shows the recovery codes once", async () => {
     const user = userEvent.setup();

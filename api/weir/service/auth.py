@@ -13,11 +13,12 @@ import hmac
 import secrets
 import threading
 from collections.abc import Hashable
-from typing import Literal, NoReturn
+from typing import Literal
 
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Throttled, Unauthenticated
 from weir.service import audit, passwords, throttle
 from weir.service.permissions import RANK, requires
+from weir.service.proof import need_session, prove_password
 from weir.service.second_factor import take_code
 from weir.service.types import Principal, SignedIn
 from weir.store.account_rows import Scope, Session, Token, User
@@ -104,8 +105,8 @@ class AuthService:
             reason = "what is stored of the user is damaged" if damaged else reason
             self._tell_refused(UNKNOWN if user is None else user.username, source, reason)
             raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
-        if needs_code(user, source) and not code:
-            self._ask_code(user, source, own)
+        if needs_code(user, source):
+            self._begin_code(user, source, own, code)
         try:
             return self._start_session(user, password, source, user_agent, device if own else "", own, code)
         except Unauthenticated as refused:
@@ -113,16 +114,34 @@ class AuthService:
                 self._tell_refused(user.username, source, "wrong code")
             raise
 
-    def _ask_code(self, user: User, source: str, own: str | None) -> NoReturn:
-        """The attempt is no guess, and forgives none. Raises `Unauthenticated` (`code-needed`)."""
-        with self._store.write(passing=True) as writer:
-            throttle.taken_back(writer, user.username, source, own)
-        self._tell_refused(user.username, source, "right password without a code")
-        raise Unauthenticated("this account needs the code of its authenticator app, too", code="code-needed")
+    def _begin_code(self, user: User, source: str, own: str | None, code: str) -> None:
+        """Without a code the attempt is no guess, and forgives none. A guess counts for the account, from
+        wherever it comes, unless it is a known device's. Raises `Unauthenticated` (`code-needed`),
+        `Throttled`."""
+        try:
+            with self._store.write(passing=True) as writer:
+                if not code:
+                    throttle.taken_back(writer, user.username, source, own)
+                elif own is None:
+                    throttle.begin_code(writer, user.id, wall_ms())
+        except Throttled as refused:
+            self._tell_throttled(user.username, source, ("code", user.id), refused)
+            raise
+        if not code:
+            self._tell_refused(user.username, source, "right password without a code")
+            raise Unauthenticated(
+                "this account needs the code of its authenticator app, too", code="code-needed"
+            )
 
-    def _tell_refused(self, name: str, source: str, reason: str) -> None:
-        with self._store.write(passing=True) as writer:
+    def _tell_refused(self, name: str, source: str, reason: str, *, durable: bool = True) -> None:
+        with self._store.write(durable=durable, passing=True) as writer:
             audit.write(writer, audit.entry(name, "none", source, "sign-in", name, "refused", reason))
+
+    def _tell_throttled(self, name: str, source: str, what: Hashable, refused: Throttled) -> None:
+        """Once for each time that somebody is kept out."""
+        until_s = wall_ms() // 1000 + refused.retry_after_s
+        if self._told.first((name, throttle.network_of(source), what), until_s):
+            self._tell_refused(name, source, f"throttled for {refused.retry_after_s} s", durable=False)
 
     def _begin_attempt(self, username: str, source: str, device: str) -> str | None:
         """What the attempt is counted as, when it is alone. Raises `Throttled`, which the audit trail tells
@@ -137,11 +156,7 @@ class AuthService:
                 throttle.begin_attempt(writer, username, source, now_ms, own)
         except Throttled as refused:
             name = UNKNOWN if self._store.user(username) is None else username
-            until_s = now_ms // 1000 + refused.retry_after_s
-            if self._told.first((name, throttle.network_of(source), own), until_s):
-                detail = f"throttled for {refused.retry_after_s} s"
-                with self._store.write(durable=False, passing=True) as writer:
-                    audit.write(writer, audit.entry(name, "none", source, "sign-in", name, "refused", detail))
+            self._tell_throttled(name, source, own, refused)
             raise
         return own
 
@@ -211,24 +226,14 @@ class AuthService:
     def change_password(self, by: Principal, old: str, new: str) -> None:
         """The caller's other sessions end. Raises `Forbidden` (`wrong-password`), `Invalid`
         (`weak-password`), `Throttled`; an API token may not (`Forbidden`)."""
-        if by.via != "session":
-            raise Forbidden("only a signed-in person changes a password", code="session-needed")
+        need_session(by)
         # Before the attempt counts: a new password that is too short is no guess of the old one.
         passwords.check_rules(new, by.username, "new_password")
         if new == old:
             raise Invalid("the new password is the old one", code="weak-password", path="new_password")
-        own = f"session:{by.credential_id}"
-        with self._store.write(passing=True) as writer:
-            throttle.begin_attempt(writer, by.username, by.source, wall_ms(), own)
-        user = self._store.user_by_id(by.user_id)
-        if user is None or not passwords.verify(user.password_hash, old):
-            with self._store.write(passing=True) as writer:
-                refused = audit.entry_of(by, "password.change", by.username, "refused", "wrong old password")
-                audit.write(writer, refused)
-            raise Forbidden("the old password is wrong", code="wrong-password", path="old_password")
+        prove_password(self._store, by, old, "password.change", "old_password")
         password_hash = passwords.hash_password(new)
         with self._store.write() as writer:
-            throttle.succeeded(writer, by.username, by.source, own)
             writer.set_password(by.user_id, password_hash, False, wall_ms())
             writer.end_sessions(by.user_id, but=by.credential_id)
             audit.write(writer, audit.entry_of(by, "password.change", by.username))
@@ -281,6 +286,7 @@ class AuthService:
                 raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
             if needs_code(current, source):
                 take_code(writer, user.id, code, now_ms)
+                throttle.code_was_right(writer, user.id)
             throttle.succeeded(writer, user.username, source, own)
             writer.use_device(passwords.hash_secret(device), user.id, now_ms, MAX_DEVICES)
             writer.drop_old_sessions(now_ms, now_ms - IDLE_MS)

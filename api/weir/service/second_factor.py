@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
-from weir.service import audit, passwords, throttle, totp
+from weir.service import audit, passwords, totp
 from weir.service.permissions import requires
+from weir.service.proof import need_session, prove_password
 from weir.service.types import Principal
 from weir.store.account_rows import SecondFactor
 from weir.store.account_writer import AccountWriter
@@ -43,7 +44,7 @@ class SecondFactorService:
     @requires("self")
     def offer(self, by: Principal, issuer: str) -> Offer:
         """A new secret for an app; nothing changes yet. Raises `Forbidden` (`session-needed`)."""
-        _need_session(by)
+        need_session(by)
         secret = totp.make_secret()
         return Offer(secret, totp.uri(secret, by.username, issuer))
 
@@ -54,10 +55,10 @@ class SecondFactorService:
         Raises `Forbidden` (`session-needed`, `wrong-password`), `Invalid` (`bad-secret`, `wrong-code`),
         `Conflict` (`second-factor-exists`), `Throttled`.
         """
-        _need_session(by)
+        need_session(by)
         if not totp.is_secret(secret):
             raise Invalid("this is no secret that the router has made", code="bad-secret", path="secret")
-        self._check_password(by, password, "second-factor.set")
+        prove_password(self._store, by, password, "second-factor.set")
         now_ms = wall_ms()
         step = totp.step_of(secret, code.strip(), now_ms)
         if step is None:
@@ -69,7 +70,7 @@ class SecondFactorService:
             )
         codes = [passwords.random_password() for _ in range(RECOVERY_CODES)]
         with self._store.write() as writer:
-            if self._store.second_factor(by.user_id) is not None:
+            if writer.second_factor(by.user_id) is not None:
                 raise Conflict(
                     "this account has a second factor; remove it first", code="second-factor-exists"
                 )
@@ -82,32 +83,25 @@ class SecondFactorService:
     @requires("self")
     def remove(self, by: Principal, password: str) -> None:
         """The password is enough from now on. Raises `Forbidden`, `NotFound`, `Throttled`."""
-        _need_session(by)
-        self._check_password(by, password, "second-factor.remove")
+        need_session(by)
+        prove_password(self._store, by, password, "second-factor.remove")
         with self._store.write() as writer:
             _remove(writer, by, by.user_id, by.username)
 
     @requires("users.manage")
     def remove_of(self, by: Principal, username: str) -> None:
-        """For somebody who has lost the telephone; the user's sessions end. Raises `NotFound`."""
+        """For somebody else who has lost the telephone; the user's sessions end. Raises `NotFound`, and
+        `Forbidden` (`own-second-factor`) for one's own, which takes the password."""
         with self._store.write() as writer:
             user = writer.user(username)
+            if user.id == by.user_id:
+                raise Forbidden(
+                    "remove your own second factor with your password, on the account's page",
+                    code="own-second-factor",
+                    path="username",
+                )
             _remove(writer, by, user.id, user.username)
             writer.end_sessions(user.id)
-
-    def _check_password(self, by: Principal, password: str, action: str) -> None:
-        """A session that somebody left open is not enough. Raises `Forbidden`, `Throttled`."""
-        own = f"session:{by.credential_id}"
-        with self._store.write(passing=True) as writer:
-            throttle.begin_attempt(writer, by.username, by.source, wall_ms(), own)
-        user = self._store.user_by_id(by.user_id)
-        right = user is not None and passwords.verify(user.password_hash, password)
-        with self._store.write(passing=True) as writer:
-            if right:
-                throttle.succeeded(writer, by.username, by.source, own)
-                return
-            audit.write(writer, audit.entry_of(by, action, by.username, "refused", "wrong password"))
-        raise Forbidden("the password is wrong", code="wrong-password", path="password")
 
 
 def take_code(writer: AccountWriter, user_id: int, code: str, now_ms: int) -> None:
@@ -128,8 +122,3 @@ def _remove(writer: AccountWriter, by: Principal, user_id: int, username: str) -
     if not writer.remove_second_factor(user_id):
         raise NotFound(f"{username!r} has no second factor", path="second-factor")
     audit.write(writer, audit.entry_of(by, "second-factor.remove", username))
-
-
-def _need_session(by: Principal) -> None:
-    if by.via != "session":
-        raise Forbidden("only a signed-in person does this, not an API token", code="session-needed")

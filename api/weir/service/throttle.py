@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weir.model.problem import Throttled
@@ -41,6 +42,9 @@ NAME = Rule("name", free=50, longest_s=60)
 """Gentle, because anybody can make it block a name: it only stops guessing from many addresses."""
 
 
+CODE = Rule("code", free=10, longest_s=3600)
+"""Of one account from everywhere, as six digits are few. Only who knows the password can make it block, and
+it blocks no known device."""
 OWN = Rule("own", free=5, longest_s=900)
 CONSOLE = "console"
 """The source of who is at the router itself."""
@@ -53,7 +57,23 @@ def begin_attempt(
 
     `own` names what is counted alone: a known device or a session.
     """
-    subjects = _subjects(username, source, own)
+    _count(writer, _subjects(username, source, own), now_ms)
+
+
+def begin_code(writer: AccountWriter, user_id: int, now_ms: int) -> None:
+    """Count a guess of a second factor's code. Raises `Throttled`."""
+    _count(writer, {_code_of(user_id): CODE}, now_ms)
+
+
+def code_was_right(writer: AccountWriter, user_id: int) -> None:
+    writer.clear_throttle(_code_of(user_id))
+
+
+def _code_of(user_id: int) -> str:
+    return f"{CODE.prefix}:{user_id}"
+
+
+def _count(writer: AccountWriter, subjects: Mapping[str, Rule], now_ms: int) -> None:
     blocked_until = 0
     states = {}
     for subject in subjects:
@@ -76,19 +96,22 @@ def begin_attempt(
 def succeeded(writer: AccountWriter, username: str, source: str, own: str | None = None) -> None:
     """Forgive what was counted for this name at this address, and one attempt of the others."""
     for subject, rule in _subjects(username, source, own).items():
-        state = writer.throttle(subject)
-        if rule in (PAIR, OWN) or state is None:
+        if rule in (PAIR, OWN):
             writer.clear_throttle(subject)
         else:
-            writer.set_throttle(subject, Throttle(max(state.failures - 1, 0), 0, state.updated_at_ms))
+            _take_back(writer, subject)
 
 
 def taken_back(writer: AccountWriter, username: str, source: str, own: str | None = None) -> None:
     """The attempt that was just counted was no guess; those before it stay counted."""
     for subject in _subjects(username, source, own):
-        state = writer.throttle(subject)
-        if state is not None:
-            writer.set_throttle(subject, Throttle(max(state.failures - 1, 0), 0, state.updated_at_ms))
+        _take_back(writer, subject)
+
+
+def _take_back(writer: AccountWriter, subject: str) -> None:
+    state = writer.throttle(subject)
+    if state is not None:
+        writer.set_throttle(subject, Throttle(max(state.failures - 1, 0), 0, state.updated_at_ms))
 
 
 def _subjects(username: str, source: str, own: str | None) -> dict[str, Rule]:

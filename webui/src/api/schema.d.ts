@@ -256,7 +256,8 @@ export interface paths {
         post?: never;
         /**
          * Remove an account's second factor
-         * @description For somebody who has lost app and recovery codes: the password is enough then. The account's sessions end.
+         * @description For somebody else who has lost app and recovery codes: the password is enough then, and the account's
+         *     sessions end.
          */
         delete: operations["remove_second_factor_of"];
         options?: never;

@@ -43,7 +43,11 @@ export function SignInForm({ username, onDone }: { username?: string; onDone: ()
         value={name}
         disabled={username !== undefined}
         description={username === undefined ? undefined : "The session that ended was of this account."}
-        onChange={(event) => setName(event.currentTarget.value)}
+        onChange={(event) => {
+          setName(event.currentTarget.value);
+          setAsked(false); // whether another account needs one is not known
+          setCode("");
+        }}
         data-autofocus={username === undefined || undefined}
         autoFocus={username === undefined}
       />

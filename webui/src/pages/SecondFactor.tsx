@@ -6,8 +6,8 @@ import { api, need } from "@/api/client";
 import { asProblem, messagesByField } from "@/api/problem";
 import { queryClient, sessionsQuery } from "@/api/queries";
 import { Note, Section, Skeleton } from "@/ui/blocks";
-import { CopyButton } from "@/ui/CopyButton";
 import { stampText } from "@/ui/format";
+import { QrCode, ShownOnce } from "@/ui/ShownOnce";
 import { say } from "@/ui/toast";
 import classes from "./SecondFactor.module.css";
 
@@ -100,11 +100,7 @@ function Prove({ secret, qr_svg: picture, onSet, onCancel }: ProveProps) {
   return (
     <form onSubmit={submit} className="stack">
       <p>Scan this with the app, or type the key into it. Then type the code that the app shows.</p>
-      <img
-        className={classes.code}
-        alt="QR code of the key"
-        src={`data:image/svg+xml;utf8,${encodeURIComponent(picture)}`}
-      />
+      <QrCode alt="QR code of the key" svg={picture} />
       <p>
         Key: <span className="mono">{secret.match(/.{4}/g)?.join(" ")}</span>
       </p>
@@ -145,7 +141,6 @@ function Prove({ secret, qr_svg: picture, onSet, onCancel }: ProveProps) {
 
 /** They do not come back, so closing them is a choice. */
 function RecoveryCodes({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
-  const text = codes.join("\n");
   return (
     <div className="stack">
       <Note severity="ok" live>
@@ -162,19 +157,12 @@ function RecoveryCodes({ codes, onDone }: { codes: readonly string[]; onDone: ()
           </li>
         ))}
       </ul>
-      <div className="row">
-        <CopyButton text={text} />
-        <Button
-          component="a"
-          href={`data:text/plain;charset=utf-8,${encodeURIComponent(`${text}\n`)}`}
-          download="weir-recovery-codes.txt"
-        >
-          Save as a file
-        </Button>
-        <Button variant="filled" onClick={onDone}>
-          I have kept them
-        </Button>
-      </div>
+      <ShownOnce
+        text={`${codes.join("\n")}\n`}
+        file="weir-recovery-codes.txt"
+        kept="I have kept them"
+        onDone={onDone}
+      />
     </div>
   );
 }

@@ -97,7 +97,8 @@ def reset_password(username: str) -> Response:
 def remove_second_factor_of(username: str) -> Response:
     """Remove an account's second factor
 
-    For somebody who has lost app and recovery codes: the password is enough then. The account's sessions end.
+    For somebody else who has lost app and recovery codes: the password is enough then, and the account's
+    sessions end.
     """
     service().second_factor.remove_of(me(), username)
     return answer(None, 204)

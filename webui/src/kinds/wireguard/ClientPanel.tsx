@@ -8,7 +8,7 @@ import { asProblem } from "@/api/problem";
 import { refreshConfig } from "@/api/queries";
 import { AskOnce } from "@/app/AskOnce";
 import { Note } from "@/ui/blocks";
-import { CopyButton } from "@/ui/CopyButton";
+import { QrCode, ShownOnce } from "@/ui/ShownOnce";
 import type { ExtraProps } from "../extras";
 import classes from "./Client.module.css";
 
@@ -89,26 +89,10 @@ function Once({ name, made, onDone }: { name: string; made: Made; onDone: () => 
           It has the private key and is shown only now. Scan it in the WireGuard app, or save it.
         </Note>
         <div className={classes.once}>
-          <img
-            className={classes.code}
-            alt="QR code of the configuration"
-            src={`data:image/svg+xml;utf8,${encodeURIComponent(made.qr_svg)}`}
-          />
+          <QrCode alt="QR code of the configuration" svg={made.qr_svg} />
           <pre className={classes.text}>{made.config}</pre>
         </div>
-        <div className="row">
-          <CopyButton text={made.config} />
-          <Button
-            component="a"
-            href={`data:text/plain;charset=utf-8,${encodeURIComponent(made.config)}`}
-            download={`${name}.conf`}
-          >
-            Save as a file
-          </Button>
-          <Button variant="filled" onClick={onDone} data-autofocus>
-            I have kept it
-          </Button>
-        </div>
+        <ShownOnce text={made.config} file={`${name}.conf`} kept="I have kept it" onDone={onDone} />
       </div>
     </Modal>
   );
