@@ -13,41 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.formats.report_json import assert_every_line_is_accounted_for, assert_objects_are_valid
-from weir.formats import ImportReport, read
+from tests.formats.routeros import LISTS, import_of, of_kind, only
+from weir.formats import read
 from weir.formats.routeros.menus import MENUS
 from weir.formats.routeros.menus.fates import FATES
-from weir.model.codec import to_stored_json
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
-from weir.model.rules import validate_all
 
 ROOT = Path(__file__).resolve().parents[2]
-LISTS = (
-    "/interface list\nadd name=LAN\nadd name=WAN\nadd name=GUESTS\n"
-    "/interface list member\nadd interface=ether1 list=WAN\nadd interface=ether2 list=LAN\n"
-    "add interface=ether3 list=GUESTS\nadd interface=ether4 list=GUESTS\n"
-)
-
-
-def import_of(text: str, existing: Document | None = None) -> ImportReport:
-    report = read("routeros", {"export.rsc": text.encode()}, existing)
-    assert_objects_are_valid(report)
-    assert_every_line_is_accounted_for(report, {"export.rsc": text.encode()})
-    document = existing.copy() if existing is not None else Document()
-    for item in (*report.queue_types, *report.others, *report.queues):
-        document.put(item)
-    assert validate_all(document, errors_only=True) == []
-    return report
-
-
-def of_kind(report: ImportReport, kind: str) -> list[dict[str, object]]:
-    return [to_stored_json(item) for item in report.others if item.kind == kind]
-
-
-def only(report: ImportReport, kind: str) -> dict[str, object]:
-    (found,) = of_kind(report, kind)
-    return found
 
 
 # -- rules: never wider -------------------------------------------------------------------------------------

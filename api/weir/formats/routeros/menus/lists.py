@@ -48,7 +48,7 @@ def _member(router: Router, row: Row) -> None:
         _give_zone(router, found, zone, row)
     else:
         interface_set(router, name, row.line)
-        _entry(router, _set_of_interfaces(name), found, row.line, "")
+        _entry(router, _set_of_interfaces(name), found, row.line, {})
 
 
 def _give_zone(router: Router, name: str, zone: str, row: Row) -> None:
@@ -81,7 +81,7 @@ def interface_set(router: Router, name: str, line: LineDraft) -> str:
     comment = f"Interface list {name} of RouterOS"
     router.want("set", object_id, line, {"type": "interface", "comment": comment})
     for member in router.members(name):
-        _entry(router, object_id, member, line, "")
+        _entry(router, object_id, member, line, {})
     line.object_id = before or object_id
     return object_id
 
@@ -94,17 +94,25 @@ def set_of_others(router: Router, name: str, line: LineDraft) -> str:
     router.want("set", object_id, line, {"type": "interface", "comment": comment})
     for item in router.routed_interfaces():
         if item.id not in inside:
-            _entry(router, object_id, item.id, line, "")
+            _entry(router, object_id, item.id, line, {})
     return object_id
 
 
-def _entry(router: Router, set_id: str, value: str, line: LineDraft, comment: str) -> None:
+def _entry(router: Router, set_id: str, value: str, line: LineDraft, extra: Json) -> None:
+    """`value` in a set; said twice it is one entry, which is in force if one of the two is."""
     before = line.object_id
-    body: Json = {"set": set_id, "value": value, "comment": comment}
     object_id = slug(f"{set_id}-{value.replace(':', '.').replace('/', '_')}", "entry")
-    if ("set-entry", object_id) in router.wanted and router.wanted["set-entry", object_id].body != body:
-        object_id = router.name_of_content("set-entry", {"set": set_id, "value": value})
-    router.want("set-entry", object_id, line, body)
+    said = {"set": set_id, "value": value}
+    found = router.wanted.get(("set-entry", object_id))
+    if found is not None and said.items() - found.body.items():
+        object_id = router.name_of_content("set-entry", said)
+        found = router.wanted.get(("set-entry", object_id))
+    if found is None:
+        router.want("set-entry", object_id, line, {**said, **extra})
+    else:
+        found.of(line)
+        if not extra.get("disabled"):
+            found.body.pop("disabled", None)
     line.object_id = before or object_id
 
 
@@ -132,9 +140,7 @@ def _address(router: Router, row: Row) -> None:
     set_id = address_set(router, name, row.line)
     router.filled.add(set_id)
     for value in values:
-        _entry(router, set_id, value, row.line, row.get("comment", ""))
-        if row.get("disabled"):
-            router.wanted["set-entry", str(row.line.object_id)].body["disabled"] = True
+        _entry(router, set_id, value, row.line, row.some("comment", "disabled"))
 
 
 def _addresses(value: str, row: Row) -> list[str]:
