@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of interfaces and addresses: what is in them, what they are called, and what is said where some is lost."""
+"""Lists of interfaces and addresses: what is in them, how they are called, what is said of what is lost."""
 
 from __future__ import annotations
 
-from tests.formats.routeros import import_of, of_kind
+import pytest
+
+from tests.formats.routeros import LISTS, import_of, of_kind, only
 
 
 def test_a_disabled_range_of_addresses_has_no_prefix_in_force() -> None:
@@ -13,3 +15,51 @@ def test_a_disabled_range_of_addresses_has_no_prefix_in_force() -> None:
     assert all(entry["disabled"] for entry in entries)
     entries = of_kind(import_of(text + "add list=admins address=10.0.0.1\n"), "set-entry")
     assert [entry["value"] for entry in entries if not entry.get("disabled")] == ["10.0.0.1/32"]
+
+
+def zones_of(text: str) -> dict[object, object]:
+    return {item["id"]: item["role"] for item in of_kind(import_of(text), "interface")}
+
+
+def test_a_list_holds_what_its_lists_include_without_what_they_exclude() -> None:
+    text = (
+        "/interface list\nadd name=staff exclude=guests include=all-of-us\nadd name=all-of-us\n"
+        "add name=guests\n"
+        "add name=LAN include=staff,none\n/interface list member\n"
+        "add interface=ether2 list=all-of-us\nadd interface=ether3 list=all-of-us\n"
+        "add interface=ether3 list=guests\nadd interface=ether4 list=LAN\n"
+        "/ip firewall filter\nadd chain=input action=drop in-interface-list=!staff\n"
+    )
+    entries = {(item["set"], item["value"]) for item in of_kind(import_of(text), "set-entry")}
+    assert ("staff-interfaces", "ether2") in entries
+    assert ("staff-interfaces", "ether3") not in entries
+    assert {value for name, value in entries if name == "not-staff-interfaces"} == {"ether3", "ether4"}
+    assert zones_of(text) == {"ether2": "lan", "ether3": "none", "ether4": "lan"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["include=dynamic", "exclude=static", "include=all", "include=odd", "include=loop", "exclude=loop"],
+)
+@pytest.mark.parametrize("match", ["odd", "!odd"])
+def test_a_list_that_only_a_running_router_knows_is_none(said: str, match: str) -> None:
+    report = import_of(
+        f"/interface list\nadd name=odd {said}\nadd name=loop include=odd\n"
+        "/interface list member\nadd interface=ether2 list=odd\n"
+        f"/ip firewall filter\nadd chain=input action=accept in-interface-list={match}\n"
+    )
+    assert [line.fate for line in report.lines] == ["left-out", "left-out", "left-out", "warning"]
+    assert report.lines[-1].code == "match-not-taken"
+    assert only(report, "firewall-rule")["disabled"] is True
+    assert of_kind(report, "set") == []
+
+
+def test_the_others_are_also_interfaces_that_a_later_command_names_first() -> None:
+    report = import_of(
+        LISTS + "/ip firewall filter\nadd chain=input action=drop in-interface-list=!GUESTS\n"
+        "add chain=input action=accept in-interface=ether9\n"
+    )
+    entries = {
+        item["value"] for item in of_kind(report, "set-entry") if item["set"] == "not-guests-interfaces"
+    }
+    assert entries == {"ether1", "ether2", "ether9"}

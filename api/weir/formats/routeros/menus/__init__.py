@@ -45,6 +45,7 @@ BY_PATH = {menu.words: menu for menu in MENUS}
 def read_rows(router: Router) -> None:
     """Look at every command that the files have of these menus."""
     router.take(MENUS)
+    lists.fill_others(router)
     links.finish_links(router)
     dhcp.finish_pools(router)
     services.finish_ntp(router)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from weir.formats.identity import slug
 from weir.formats.report import LineDraft, quoted
 from weir.formats.routeros.menus.convert import COMMON, interface_names, prefixes, seconds, text
-from weir.formats.routeros.menus.router import Json, Router
+from weir.formats.routeros.menus.router import InterfaceList, Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
 from weir.model.zones import LAN, NO_ZONE, OPEN, WAN
 
@@ -14,25 +14,29 @@ ZONES = {"lan": LAN, "wan": WAN}
 """The lists that say where an interface leads, by their names in small letters."""
 
 
+_NOTHING = "none"
+"""The list that RouterOS has by itself and that holds nothing."""
+
+
+def _names(value: str, row: Row) -> tuple[str, ...]:
+    return tuple(name for name in interface_names(value, row) if name != _NOTHING)
+
+
 def _list(router: Router, row: Row) -> None:
     name = row.need("name", "name")
-    members = router.lists.setdefault(name, [])
-    for other in row.get("include", ()):
-        if other not in router.lists:
-            raise ValueError(f"It includes {quoted(other)}, which only a running RouterOS knows.")
-        members += router.lists[other]
-    zone = ZONES.get(name.lower())
-    if zone is not None:
-        row.changed("zone", f"Its members get the zone {zone}.")
-    else:
-        interface_set(router, name, row.line)
+    router.lists[name] = InterfaceList(row.line, row.get("include", ()), row.get("exclude", ()))
 
 
 LIST = Menu(
     "/interface list",
     "LAN and WAN: the zone of their members; any other: a set of interfaces",
     _list,
-    {**COMMON, "name": Property("name", text), "include": Property("include", interface_names)},
+    {
+        **COMMON,
+        "name": Property("name", text),
+        "include": Property("include", _names),
+        "exclude": Property("exclude", _names),
+    },
 )
 
 
@@ -42,20 +46,34 @@ def _member(router: Router, row: Row) -> None:
         return
     name, member = row.need("list", "list"), row.need("interface", "interface")
     found = router.interface_id(member)
-    router.lists.setdefault(name, []).append(member)
-    zone = ZONES.get(name.lower())
-    if zone is not None:
-        _give_zone(router, found, zone, row)
-    else:
-        interface_set(router, name, row.line)
-        _entry(router, _set_of_interfaces(name), found, row.line, {})
+    router.lists.setdefault(name, InterfaceList()).members.setdefault(found, []).append(row.line)
 
 
-def _give_zone(router: Router, name: str, zone: str, row: Row) -> None:
-    wanted = router.interface_of_id(name, row.line)
+def _fill_lists(router: Router) -> None:
+    """What lists include is known when all their members are: only then they give zones and are sets."""
+    for name, known in router.lists.items():
+        lines = [line for own in known.members.values() for line in own]
+        try:
+            members = router.members(name)
+        except ValueError as error:
+            for line in filter(None, (known.line, *lines)):
+                line.note("left-out", "bad-value", f"The file does not say what is in its list: {error}.")
+            continue
+        zone = ZONES.get(name.lower())
+        if zone is None:
+            interface_set(router, name, known.line or lines[0])
+            continue
+        if known.line is not None:
+            known.line.note("changed", "zone", f"Its members get the zone {zone}.")
+        for member in members:
+            for line in known.members.get(member) or filter(None, (known.line,)):
+                _give_zone(router, member, zone, line)
+
+
+def _give_zone(router: Router, name: str, zone: str, line: LineDraft) -> None:
+    wanted = router.interface_of_id(name).also_of(line)
     if wanted.body.get("role", NO_ZONE) not in (NO_ZONE, OPEN, zone):
-        text = f"{name} has the zone {wanted.body['role']} already, which stays."
-        row.warn("two-zones", text)
+        line.note("warning", "two-zones", f"{name} has the zone {wanted.body['role']} already, which stays.")
         return
     wanted.body["role"] = zone
 
@@ -65,6 +83,7 @@ MEMBER = Menu(
     "the zone of the interface, or an entry of the set",
     _member,
     {"list": Property("list", text), "interface": Property("interface", text), **COMMON},
+    after=_fill_lists,
 )
 
 
@@ -74,33 +93,41 @@ def _set_of_interfaces(name: str) -> str:
 
 def interface_set(router: Router, name: str, line: LineDraft) -> str:
     """The set of a list's interfaces, which a rule can match. Raises `ValueError` for an unknown list."""
-    if name not in router.lists:
-        raise ValueError(f"there is no interface list {quoted(name)} in the file")
+    members, known = router.members(name), router.lists[name]
     object_id = _set_of_interfaces(name)
-    before = line.object_id
+    is_new = ("set", object_id) not in router.wanted
     comment = f"Interface list {name} of RouterOS"
-    router.want("set", object_id, line, {"type": "interface", "comment": comment})
-    for member in router.members(name):
-        _entry(router, object_id, member, line, {})
-    line.object_id = before or object_id
+    wanted = router.want("set", object_id, None, {"type": "interface", "comment": comment}).also_of(line)
+    for member in members if is_new else ():
+        for own in known.members.get(member) or (known.line or line,):
+            wanted.also_of(own)
+            _entry(router, object_id, member, own, {})
     return object_id
 
 
 def set_of_others(router: Router, name: str, line: LineDraft) -> str:
     """The set of all interfaces of the file that are not in a list, and belong to no bridge or bond."""
-    inside = set(router.members(name))
+    router.members(name)
     object_id = f"not-{_set_of_interfaces(name)}"
     comment = f"All interfaces but those of the list {name} of RouterOS"
-    router.want("set", object_id, line, {"type": "interface", "comment": comment})
-    for item in router.routed_interfaces():
-        if item.id not in inside:
-            _entry(router, object_id, item.id, line, {})
+    router.want("set", object_id, None, {"type": "interface", "comment": comment}).also_of(line)
+    router.others[object_id] = name
     return object_id
+
+
+def fill_others(router: Router) -> None:
+    """Once all interfaces that the file names are known."""
+    routed = router.routed_interfaces() if router.others else []
+    for object_id, name in router.others.items():
+        inside = set(router.members(name))
+        line = router.wanted["set", object_id].lines[0]
+        for item in routed:
+            if item.id not in inside:
+                _entry(router, object_id, item.id, line, {})
 
 
 def _entry(router: Router, set_id: str, value: str, line: LineDraft, extra: Json) -> None:
     """`value` in a set; said twice it is one entry, which is in force if one of the two is."""
-    before = line.object_id
     object_id = slug(f"{set_id}-{value.replace(':', '.').replace('/', '_')}", "entry")
     said = {"set": set_id, "value": value}
     found = router.wanted.get(("set-entry", object_id))
@@ -108,12 +135,10 @@ def _entry(router: Router, set_id: str, value: str, line: LineDraft, extra: Json
         object_id = router.name_of_content("set-entry", said)
         found = router.wanted.get(("set-entry", object_id))
     if found is None:
-        router.want("set-entry", object_id, line, {**said, **extra})
-    else:
-        found.of(line)
-        if not extra.get("disabled"):
-            found.body.pop("disabled", None)
-    line.object_id = before or object_id
+        found = router.want("set-entry", object_id, None, {**said, **extra})
+    elif not extra.get("disabled"):
+        found.body.pop("disabled", None)
+    found.also_of(line)
 
 
 # -- address lists -----------------------------------------------------------------------------------------
@@ -125,13 +150,13 @@ def address_set(router: Router, name: str, line: LineDraft, *, learns_s: int | N
     before = line.object_id
     body = {"type": "address", "comment": f"Address list {name} of RouterOS"}
     found = router.wanted.get(("set", object_id)) or router.want("set", object_id, line, body)
+    line.object_id = before
     if learns_s is not None:
         if object_id in router.filled:
             raise ValueError(
                 f"the address list {quoted(name)} has entries, and Weir's sets learn or have them"
             )
         found.body.update(source="dynamic", timeout_s=learns_s)
-    line.object_id = before
     return object_id
 
 

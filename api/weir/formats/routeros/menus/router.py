@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from weir.formats.identity import slug
@@ -21,6 +22,7 @@ from weir.model.problem import Finding, Invalid
 Json = dict[str, Any]
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 MAX_NAME_CHARS = 15
+MAX_NESTED_LISTS = 16
 _PORT = re.compile(r"(?:ether|sfp|qsfp|combo|eth|en)[A-Za-z0-9.-]{0,12}", re.ASCII)
 """What ports are called that nobody renamed: an export does not list them."""
 _RADIO = re.compile(r"(?:wlan|wifi)[0-9]{1,3}", re.ASCII)
@@ -42,6 +44,24 @@ class Wanted:
             line.object_id = self.id
         return self
 
+    def also_of(self, line: LineDraft) -> Wanted:
+        """The same, with a line that is about something else first, if it is about anything yet."""
+        before = line.object_id
+        self.of(line)
+        line.object_id = before or self.id
+        return self
+
+
+@dataclass(slots=True)
+class InterfaceList:
+    """As the file defines it, on `line`. `members` are the ids of interfaces, with the lines that name them;
+    `include` and `exclude` name other lists. What is in it: `Router.members`."""
+
+    line: LineDraft | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    members: dict[str, list[LineDraft]] = field(default_factory=dict)
+
 
 class Pool(NamedTuple):
     ranges: list[str]
@@ -49,21 +69,25 @@ class Pool(NamedTuple):
 
 
 class Router:
-    """`lists` are the interface lists with the names of their members; `unmade` says of an interface's name
-    what it is that Weir does not have. `filled` are the sets of addresses that have entries."""
+    """`lists` are the interface lists by name; `unmade` says of an interface's name what it is that Weir does
+    not have. `filled` are the sets of addresses that have entries, `others` those of the interfaces that are
+    not in a list, with its name."""
 
     def __init__(self, existing: Document) -> None:
         self.existing = existing
         self.wanted: dict[tuple[Kind, str], Wanted] = {}
         self.findings: list[Finding] = []
-        self.lists: dict[str, list[str]] = {}
+        self.lists: dict[str, InterfaceList] = {}
         self.unmade: dict[str, str] = {}
         self.filled: set[str] = set()
+        self.others: dict[str, str] = {}
         self.pools: dict[str, Pool] = {}
         self.rows: dict[str, list[Row]] = {}
         self.order: dict[tuple[Kind, str], list[Wanted]] = {}
         self._ids: dict[str, str] = {}
         self._names: dict[str, str] = {}
+        self._resolved: dict[str, list[str]] = {}
+        self._interfaces: dict[str, Wanted] = {}
 
     def add(self, menu: Menu, verb: str, given: Mapping[str, str], line: LineDraft) -> None:
         """A command, which is looked at when all files were read. What it calls an interface is known at
@@ -78,6 +102,8 @@ class Router:
         for menu in menus:
             for row in self.rows.get(menu.path, ()):
                 self.attempt(row.line, lambda row=row: (row.read(), row.menu.take(self, row)))  # type: ignore[misc]
+            if menu.after is not None:
+                menu.after(self)
 
     @staticmethod
     def attempt(line: LineDraft, work: Callable[[], object]) -> None:
@@ -89,12 +115,12 @@ class Router:
 
     # -- objects ---------------------------------------------------------------------------------------
 
-    def want(self, kind: Kind, object_id: str, line: LineDraft, body: Json) -> Wanted:
+    def want(self, kind: Kind, object_id: str, line: LineDraft | None, body: Json) -> Wanted:
         """An object of its own; the same once more is the same one."""
         found = self.wanted.setdefault((kind, object_id), Wanted(kind, object_id, body))
         if found.body is not body:
             found.body.update(body)
-        return found.of(line)
+        return found if line is None else found.of(line)
 
     def want_single(self, kind: Kind, line: LineDraft | None, body: Json) -> Wanted:
         """The one object of a kind; what the file does not say of it stays as it is."""
@@ -182,13 +208,14 @@ class Router:
             present = self.existing.interface(object_id)
             body = {"role": "none"} if present is None else to_stored_json(present)
             found = self.wanted["interface", object_id] = Wanted("interface", object_id, body)
+            self._interfaces[object_id] = found
             shown = self._names.get(object_id, object_id)
             if shown != object_id:
                 body.setdefault("description", shown)
         return found if line is None else found.of(line)
 
     def interfaces(self) -> list[Wanted]:
-        return [item for (kind, _), item in self.wanted.items() if kind == "interface"]
+        return list(self._interfaces.values())
 
     def routed_interfaces(self) -> list[Wanted]:
         """Those that packets come by: not the members of bridges and bonds."""
@@ -205,13 +232,24 @@ class Router:
         )
         return {row["interface"] for row in rows}
 
-    def members(self, name: str) -> list[str]:
-        """The ids of the interfaces of a list. Raises `ValueError` where it is not known or one is unfit."""
+    def members(self, name: str, seen: tuple[str, ...] = ()) -> list[str]:
+        """The ids of the interfaces of a list: what it includes without what it excludes, and its own members
+        (RouterOS manual, Interface Lists). To be asked when all members were read. Raises `ValueError` where
+        the file does not say what is in it; `seen` are the lists that lead to this one."""
+        if name in self._resolved:
+            return self._resolved[name]
         if name not in self.lists:
             raise ValueError(f"there is no interface list {quoted(name)} in the file")
-        return list(
-            dict.fromkeys(self.interface_of_id(self.interface_id(item)).id for item in self.lists[name])
-        )
+        if name in seen or len(seen) > MAX_NESTED_LISTS:
+            raise ValueError(f"the interface list {quoted(name)} leads back to itself, or through too many")
+        known, seen = self.lists[name], (*seen, name)
+        found = {item: None for other in known.include for item in self.members(other, seen)}
+        for other in known.exclude:
+            for item in self.members(other, seen):
+                found.pop(item, None)
+        found.update(dict.fromkeys(known.members))
+        self._resolved[name] = [self.interface_of_id(item).id for item in found]
+        return self._resolved[name]
 
     def say(self, code: str, message: str) -> None:
         """Of the file as a whole."""

@@ -36,7 +36,7 @@ class Menu:
 
     With `must_fit` every property narrows what is meant: one that cannot be expressed is kept in `Row.unfit`,
     and the object must not be in force without it. Of one that `is_opaque` no property is read or shown.
-    One that `makes_interface` says what an interface is called.
+    One that `makes_interface` says what an interface is called. `after` follows when all commands were read.
     """
 
     path: str
@@ -48,6 +48,7 @@ class Menu:
     must_fit: bool = False
     is_opaque: bool = False
     makes_interface: bool = False
+    after: Callable[[Router], None] | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
