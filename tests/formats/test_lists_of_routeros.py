@@ -63,3 +63,55 @@ def test_the_others_are_also_interfaces_that_a_later_command_names_first() -> No
         item["value"] for item in of_kind(report, "set-entry") if item["set"] == "not-guests-interfaces"
     }
     assert entries == {"ether1", "ether2", "ether9"}
+
+
+LONG = "what-the-list-of-the-office-in-the-north-is-called"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Админы", "Гости"), ("Trusted", "trusted"), ("a b", "a-b"), (f"{LONG}1", f"{LONG}2"), ("a", "a-2")],
+)
+def test_two_names_are_never_one_object(one: str, other: str) -> None:
+    report = import_of(
+        f'/ip firewall address-list\nadd list="{one}" address=10.0.0.1\nadd list="{other}" address=10.0.0.2\n'
+        f'/interface list\nadd name="{one}"\nadd name="{other}"\n'
+        f'/ip dhcp-server\nadd name="{one}" interface=ether1\nadd name="{other}" interface=ether2\n'
+        f'/ip firewall filter\nadd chain="{one}" action=accept src-address-list="{one}"\n'
+        f'add chain="{other}" action=drop src-address-list="{other}"\n'
+    )
+    assert len({item["id"] for item in of_kind(report, "set")}) == 4
+    assert len(of_kind(report, "dhcp-server")) == 2
+    first, second = of_kind(report, "firewall-rule")
+    assert first["chain"] != second["chain"]
+    held = {item["set"]: item["value"] for item in of_kind(report, "set-entry")}
+    assert (held[first["source_set"]], held[second["source_set"]]) == ("10.0.0.1/32", "10.0.0.2/32")
+
+
+def test_a_list_of_interfaces_and_one_of_addresses_are_two_sets() -> None:
+    report = import_of(
+        LISTS + "/ip firewall address-list\nadd list=guests-interfaces address=10.0.0.1\n"
+        "/ip firewall filter\nadd chain=input action=drop src-address-list=guests-interfaces\n"
+    )
+    types = {item["id"]: item.get("type", "address") for item in of_kind(report, "set")}
+    assert sorted(map(str, types.values())) == ["address", "interface"]
+    assert types[only(report, "firewall-rule")["source_set"]] == "address"
+
+
+def test_a_chain_of_ones_own_is_not_the_built_in_one() -> None:
+    report = import_of(
+        "/ip firewall filter\nadd chain=INPUT action=accept dst-address=10.0.0.1\n"
+        "add chain=input action=jump jump-target=INPUT\n"
+    )
+    jump, accept = sorted(of_kind(report, "firewall-rule"), key=lambda rule: str(rule["chain"]))
+    assert (jump["chain"], jump["jump_to"]) == ("input", accept["chain"])
+    assert accept["chain"] != "input"
+
+
+def test_routes_whose_names_are_long_stay_two() -> None:
+    prefix = "2001:db8:1234:5678:9abc:def0:1234"
+    report = import_of(
+        f"/ipv6 route\nadd dst-address={prefix}:1/128 gateway={prefix}:1111\n"
+        f"add dst-address={prefix}:1/128 gateway={prefix}:1112\n"
+    )
+    assert len(of_kind(report, "static-route")) == 2

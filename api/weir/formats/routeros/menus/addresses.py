@@ -138,11 +138,8 @@ def _route(router: Router, row: Row) -> None:
         through = way.get("gateway") or way.get("interface") or "blackhole"
         number = body.get("distance", 1)
         words = f"{table if table != 'main' else ''} {body['destination']} {through} {number}"
-        router.want("static-route", _id_of(words), row.line, {**body, **way})
-
-
-def _id_of(words: str) -> str:
-    return slug(words.replace(":", ".").replace("/", "_"), "route")
+        base = slug(words.replace(":", ".").replace("/", "_"), "route")
+        router.want("static-route", router.id_of("static-route", words, base), row.line, {**body, **way})
 
 
 def _route_menu(path: str) -> Menu:

@@ -42,8 +42,12 @@ POOL = Menu(
 )
 
 
+def _id_of(router: Router, name: str) -> str:
+    return router.id_of("dhcp-server", name, slug(name, "dhcp"))
+
+
 def _server(router: Router, row: Row) -> None:
-    name = row.need("name", "name")
+    object_id = _id_of(router, row.need("name", "name"))
     interface = router.interface_of_id(router.interface_id(row.need("interface", "interface")))
     body = {"interface": interface.id, "lease_s": USUAL_LEASE_S, **row.some("comment", "disabled")}
     if "lease_s" in row.values:
@@ -52,7 +56,7 @@ def _server(router: Router, row: Row) -> None:
     if pool in router.pools:
         found = router.pools[pool]
         body["ranges"] = found.ranges
-        found.line.object_id = slug(name, "dhcp")
+        found.line.object_id = object_id
     else:
         body["disabled"] = True
         said = "it gives static leases only" if pool in (None, "static-only") else f"no pool {quoted(pool)}"
@@ -60,7 +64,7 @@ def _server(router: Router, row: Row) -> None:
     if row.get("relay"):
         body["disabled"] = True
         row.warn("relay", "It serves clients behind a relay, which Weir cannot: it is imported disabled.")
-    router.want("dhcp-server", slug(name, "dhcp"), row.line, body)
+    router.want("dhcp-server", object_id, row.line, body)
 
 
 SERVER = Menu(
@@ -143,7 +147,7 @@ NETWORK = Menu(
 def _lease(router: Router, row: Row) -> None:
     address = row.need("address", "address")
     name = row.get("server")
-    found = router.wanted.get(("dhcp-server", slug(name, "dhcp"))) if name not in (None, "all") else None
+    found = router.wanted.get(("dhcp-server", _id_of(router, name))) if name not in (None, "all") else None
     found = found or _server_of(router, address)
     if found is None:
         raise ValueError("No DHCP server of the file serves its network.")
@@ -151,7 +155,7 @@ def _lease(router: Router, row: Row) -> None:
     body.update(row.some("mac") if "mac" in row.values else row.some("client_id"))
     if "client_id" in row.values and "mac" in row.values and not _is_of(row.values["client_id"], body["mac"]):
         row.changed("client-id", "The hardware address alone says which host it is for.")
-    object_id = slug(f"{found.id}-{address}", "lease")
+    object_id = router.id_of("dhcp-reservation", (found.id, address), slug(f"{found.id}-{address}", "lease"))
     if ("dhcp-reservation", object_id) in router.wanted:
         raise ValueError(f"{address} is reserved by a lease before.")
     router.want("dhcp-reservation", object_id, row.line, body)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from weir.formats.identity import slug
 from weir.formats.quantity import time_ms
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import flag, seconds, text
@@ -126,7 +125,7 @@ def _filter(router: Router, row: Row) -> None:
     if _is_of_the_policy(row, action):
         return
     family = "ipv6" if row.menu.path.startswith("/ipv6") else "ipv4"
-    chain = slug(row.need("chain", "chain"), "chain")
+    chain = router.chain(row.need("chain", "chain"))
     body: Json = {"chain": chain, "action": _ACTIONS[action], "family": family}
     body.update(row.some("protocol", "ports", "icmp_types", "ct_state", "log", "comment", "disabled"))
     if row.get("log_prefix"):
@@ -134,7 +133,7 @@ def _filter(router: Router, row: Row) -> None:
     if "limit" in row.values:
         body["rate_per_s"], body["burst"] = row.values["limit"]
     if action == "jump":
-        body["jump_to"] = slug(row.need("jump_to", "jump-target"), "chain")
+        body["jump_to"] = router.chain(row.need("jump_to", "jump-target"))
     address_matches(row, body, SIDES)
     if action == "add-src-to-address-list":
         name = row.need("add_list", "address-list")

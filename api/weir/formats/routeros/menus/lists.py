@@ -87,14 +87,10 @@ MEMBER = Menu(
 )
 
 
-def _set_of_interfaces(name: str) -> str:
-    return f"{slug(name, 'list')}-interfaces"
-
-
 def interface_set(router: Router, name: str, line: LineDraft) -> str:
     """The set of a list's interfaces, which a rule can match. Raises `ValueError` for an unknown list."""
     members, known = router.members(name), router.lists[name]
-    object_id = _set_of_interfaces(name)
+    object_id = router.id_of("set", ("interfaces", name), f"{slug(name, 'list')}-interfaces")
     is_new = ("set", object_id) not in router.wanted
     comment = f"Interface list {name} of RouterOS"
     wanted = router.want("set", object_id, None, {"type": "interface", "comment": comment}).also_of(line)
@@ -108,7 +104,7 @@ def interface_set(router: Router, name: str, line: LineDraft) -> str:
 def set_of_others(router: Router, name: str, line: LineDraft) -> str:
     """The set of all interfaces of the file that are not in a list, and belong to no bridge or bond."""
     router.members(name)
-    object_id = f"not-{_set_of_interfaces(name)}"
+    object_id = router.id_of("set", ("others", name), f"not-{slug(name, 'list')}-interfaces")
     comment = f"All interfaces but those of the list {name} of RouterOS"
     router.want("set", object_id, None, {"type": "interface", "comment": comment}).also_of(line)
     router.others[object_id] = name
@@ -128,14 +124,11 @@ def fill_others(router: Router) -> None:
 
 def _entry(router: Router, set_id: str, value: str, line: LineDraft, extra: Json) -> None:
     """`value` in a set; said twice it is one entry, which is in force if one of the two is."""
-    object_id = slug(f"{set_id}-{value.replace(':', '.').replace('/', '_')}", "entry")
-    said = {"set": set_id, "value": value}
+    base = slug(f"{set_id}-{value.replace(':', '.').replace('/', '_')}", "entry")
+    object_id = router.id_of("set-entry", (set_id, value), base)
     found = router.wanted.get(("set-entry", object_id))
-    if found is not None and said.items() - found.body.items():
-        object_id = router.name_of_content("set-entry", said)
-        found = router.wanted.get(("set-entry", object_id))
     if found is None:
-        found = router.want("set-entry", object_id, None, {**said, **extra})
+        found = router.want("set-entry", object_id, None, {"set": set_id, "value": value, **extra})
     elif not extra.get("disabled"):
         found.body.pop("disabled", None)
     found.also_of(line)
@@ -146,7 +139,7 @@ def _entry(router: Router, set_id: str, value: str, line: LineDraft, extra: Json
 
 def address_set(router: Router, name: str, line: LineDraft, *, learns_s: int | None = None) -> str:
     """The set of an address list; with `learns_s` rules add to it. A list without entries is an empty set."""
-    object_id = slug(name, "list")
+    object_id = router.id_of("set", ("addresses", name), slug(name, "list"))
     before = line.object_id
     body = {"type": "address", "comment": f"Address list {name} of RouterOS"}
     found = router.wanted.get(("set", object_id)) or router.want("set", object_id, line, body)

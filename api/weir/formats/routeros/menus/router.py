@@ -6,13 +6,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from weir.formats.identity import slug
+from weir.formats.identity import IdAllocator, slug
 from weir.formats.report import LineDraft, file_finding, quoted
 from weir.formats.routeros.menus.table import Menu, Row
+from weir.kinds.firewall_rule import BUILT_IN
 from weir.model.codec import to_stored_json
 from weir.model.document import Document
 from weir.model.limits import INTERFACE_ID
@@ -23,6 +24,8 @@ Json = dict[str, Any]
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 MAX_NAME_CHARS = 15
 MAX_NESTED_LISTS = 16
+CHAIN = "chain"
+"""What chains are called is no object, and given out as ids are."""
 _PORT = re.compile(r"(?:ether|sfp|qsfp|combo|eth|en)[A-Za-z0-9.-]{0,12}", re.ASCII)
 """What ports are called that nobody renamed: an export does not list them."""
 _RADIO = re.compile(r"(?:wlan|wifi)[0-9]{1,3}", re.ASCII)
@@ -86,6 +89,9 @@ class Router:
         self.order: dict[tuple[Kind, str], list[Wanted]] = {}
         self._ids: dict[str, str] = {}
         self._names: dict[str, str] = {}
+        self._taken: set[tuple[str, str]] = {(CHAIN, name) for name in BUILT_IN}
+        self._named: dict[tuple[str, Hashable], str] = {(CHAIN, name): name for name in BUILT_IN}
+        self._allocators: dict[str, IdAllocator] = {}
         self._resolved: dict[str, list[str]] = {}
         self._interfaces: dict[str, Wanted] = {}
 
@@ -134,12 +140,26 @@ class Router:
 
     def want_next(self, kind: Kind, line: LineDraft, body: Json, within: str = "") -> Wanted:
         """One more of an ordered kind. It is known again by what it says, so its id is made of that."""
-        base = self.name_of_content(kind, body)
-        object_id, number = base, 2
-        while (kind, object_id) in self.wanted:
-            object_id, number = f"{base}-{number}", number + 1
+        object_id = self._free(kind, self.name_of_content(kind, body))
         found = self.want(kind, object_id, line, body)
         self.order.setdefault((kind, within), []).append(found)
+        return found
+
+    def id_of(self, kind: str, name: Hashable, base: str) -> str:
+        """The id of what the file calls `name`: `base`, or with a number where that is another name's."""
+        if (kind, name) not in self._named:
+            self._named[kind, name] = self._free(kind, base)
+        return self._named[kind, name]
+
+    def chain(self, name: str) -> str:
+        """What the chain is called here: INPUT is one of the user's own, and not the built-in input."""
+        return self.id_of(CHAIN, name, slug(name, CHAIN))
+
+    def _free(self, kind: str, base: str) -> str:
+        if kind not in self._allocators:
+            self._allocators[kind] = IdAllocator(lambda object_id: (kind, object_id) in self._taken)
+        found = self._allocators[kind].free(base)
+        self._taken.add((kind, found))
         return found
 
     @staticmethod

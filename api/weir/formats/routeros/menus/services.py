@@ -114,7 +114,8 @@ def _forward(router: Router, row: Row, name: str) -> None:
     if not row.get("subdomains"):
         row.changed("subdomains", "Names below it are asked there, too.")
     body = {"domain": name, "servers": [{"address": server}], **row.some("comment", "disabled")}
-    router.want("dns-forward", slug(name, "forward"), row.line, body)
+    object_id = router.id_of("dns-forward", name, slug(name, "forward"))
+    router.want("dns-forward", object_id, row.line, body)
 
 
 STATIC = Menu(
