@@ -34,6 +34,11 @@ _TYPES = {
 }
 
 
+_TO_ITSELF = "dst-address-type"
+_NARROWS = {"source", "source_list", "destination", "destination_list", "protocol", "ports"}
+"""What a rule that masquerades for everybody does not say."""
+
+
 def _to_addresses(value: str, row: Row) -> str:
     found = prefixes(value, row)
     if len(found) != 1:
@@ -48,6 +53,12 @@ def _to_ports(value: str, row: Row) -> int | None:
     if "-" in found:
         raise ValueError("Weir's rules lead to one port, or to the same ones")
     return int(found)
+
+
+def _local(value: str, _row: Row) -> bool:
+    if value != "local":
+        raise ValueError("Weir has no such match")
+    return True
 
 
 def _nat(router: Router, row: Row) -> None:
@@ -66,10 +77,12 @@ def _nat(router: Router, row: Row) -> None:
     if row.get("to_port") is not None:
         body["to_port"] = row.values["to_port"]
     address_matches(row, body, SIDES)
+    if row.get("local") and not _takes_its_own_addresses(router, row, body):
+        row.unfit.append(row.shown(_TO_ITSELF))
     _direction(row, body, chain, action)
     if row.get("log"):
         row.warn("no-log", "Weir's NAT rules write no log.")
-    interfaces = _interfaces(router, row, chain)
+    interfaces = _interfaces(router, row, chain, kind)
     keep_out_of_force(row, body)
     if not interfaces:
         row.leave_out("empty-list", "The interface list is empty, so no connection would match.")
@@ -81,6 +94,19 @@ def _nat(router: Router, row: Row) -> None:
         router.want_next("nat-rule", row.line, {**body, **({"interface": name} if name else {})})
 
 
+def _takes_its_own_addresses(router: Router, row: Row, body: Json) -> bool:
+    """Whether the rule is about the router's own addresses without saying so: one that opens a port on WANs,
+    and names no address."""
+    if body["type"] not in ("destination", "redirect"):
+        return False
+    if "destination" in row.values or "destination_list" in row.values:
+        return False
+    if "in_list" in row.values:
+        return ZONES.get(row.values["in_list"].lower()) == WAN
+    port = row.get("in_interface")
+    return port is None or router.interface_of_id(port).body.get("role") == WAN
+
+
 def _is_one_host(text: str) -> bool:
     return text.endswith("/128" if ":" in text else "/32")
 
@@ -89,7 +115,7 @@ def _leads_outside(router: Router, row: Row) -> None:
     """Where no list says so, an interface that masquerades for everybody is outside."""
     found = router.interface_of_id(row.values["out_interface"], row.line)
     is_free = found.body.get("role", NO_ZONE) in (NO_ZONE, OPEN) and not found.body.get("disabled")
-    if is_free and not {"source", "source_list", "destination", "protocol"} & row.values.keys():
+    if is_free and not _NARROWS & row.values.keys():
         found.body["role"] = WAN
         row.changed("zone", f"{found.id} is in no interface list, and masquerades: it gets the zone wan.")
 
@@ -116,7 +142,7 @@ def _direction(row: Row, body: Json, chain: str, action: str) -> None:
         row.changed("both-ways", "In Weir what it matches is not translated in either direction.")
 
 
-def _interfaces(router: Router, row: Row, chain: str) -> list[str | None]:
+def _interfaces(router: Router, row: Row, chain: str, kind: str) -> list[str | None]:
     field, from_list = ("out_interface", "out_list") if chain == "srcnat" else ("in_interface", "in_list")
     for other in ("out_interface", "out_list", "in_interface", "in_list"):
         if other in row.values and other not in (field, from_list):
@@ -126,7 +152,7 @@ def _interfaces(router: Router, row: Row, chain: str) -> list[str | None]:
     if from_list not in row.values:
         return [None]
     name = row.values[from_list]
-    if ZONES.get(name.lower()) == WAN and row.get("action") != "accept":
+    if ZONES.get(name.lower()) == WAN and kind != "none":
         return [None]  # every WAN
     return named_interfaces(router, name)
 
@@ -137,8 +163,9 @@ def _nat_menu(path: str) -> Menu:
         "to-addresses": Property("to_address", _to_addresses),
         "to-ports": Property("to_port", _to_ports),
         "log": Property("log", flag),
+        _TO_ITSELF: Property("local", _local),
     }
-    usual = {**QUIET, "log-prefix": ANY, "dst-address-type": ("local",), "randomise-ports": ("no",)}
+    usual = {**QUIET, "log-prefix": ANY, "randomise-ports": ("no",)}
     return Menu(path, "a NAT rule", _nat, fields, usual, must_fit=True)
 
 
