@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 
 from tests.formats.routeros import LISTS, import_of, of_kind, only
+from weir.kinds.firewall import Firewall
+from weir.model.document import Document
 
 TO_ITSELF = LISTS + "/ip firewall nat\nadd dst-address-type=local "
 
@@ -44,3 +46,52 @@ def test_a_nat_rule_without_an_action_is_about_the_wans_alone() -> None:
 def test_an_interface_that_masquerades_for_some_is_not_outside(said: str) -> None:
     report = import_of(f"/ip firewall nat\nadd chain=srcnat action=masquerade out-interface=ether1 {said}\n")
     assert only(report, "interface")["role"] == "none"
+
+
+DROP = (
+    "add action=drop chain=forward connection-nat-state=!dstnat connection-state=new in-interface-list=WAN\n"
+)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "add action=accept chain=forward dst-address=192.168.1.0/24",
+        "add chain=forward dst-address=192.168.1.0/24",
+        "add action=jump chain=forward jump-target=more\nadd chain=more",
+    ],
+)
+def test_the_drop_rule_of_the_policy_is_said_to_be_missing_where_a_later_rule_lets_pass(after: str) -> None:
+    report = import_of(f"{LISTS}/ip firewall filter\n{DROP}{after}\n")
+    drop = next(rule for rule in of_kind(report, "firewall-rule") if rule["action"] == "drop")
+    assert drop["disabled"] is True
+    line = next(line for line in report.lines if "action=drop" in line.source)
+    assert (line.fate, line.code) == ("warning", "match-not-taken")
+    assert "What it stopped" in line.reason
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "add action=accept chain=forward connection-nat-state=dstnat",
+        "add action=accept chain=forward dst-address=192.168.1.0/24 disabled=yes",
+        "add action=accept chain=input dst-address=192.168.1.1",
+        "add action=drop chain=forward",
+    ],
+)
+def test_the_drop_rule_of_the_policy_is_the_policy_where_nothing_lets_pass_after_it(after: str) -> None:
+    before = "add action=accept chain=forward dst-address=192.168.1.0/24\n"
+    report = import_of(f"{LISTS}/ip firewall filter\n{before}{DROP}{after}\n")
+    line = next(line for line in report.lines if "!dstnat" in line.source)
+    assert (line.fate, line.code) == ("left-out", "policy")
+
+
+def test_the_drop_rule_is_not_the_policy_of_a_router_whose_policy_drops_nothing() -> None:
+    existing = Document([Firewall(drop_new_from_wan=False)])
+    report = import_of(f"{LISTS}/ip firewall filter\n{DROP}", existing)
+    assert report.lines[-1].code == "match-not-taken"
+
+
+def test_a_drop_rule_of_a_chain_of_ones_own_is_not_the_policy() -> None:
+    report = import_of(f"{LISTS}/ip firewall filter\n{DROP.replace('=forward', '=mine')}")
+    assert report.lines[-1].code == "match-not-taken"

@@ -21,6 +21,7 @@ from weir.formats.routeros.menus.matches import (
 )
 from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
+from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import STATES
 from weir.model.limits import MAX_SET_TIMEOUT_S
 from weir.model.zones import WAN
@@ -158,12 +159,34 @@ def _is_of_the_policy(row: Row, action: str) -> bool:
     outside = ZONES.get(came_from.lower()) == WAN or (port is not None and port.body.get("role") == WAN)
     if nat == "dstnat" and action == "accept":
         text_ = "Port forwards pass by themselves (allow). A rule after it that drops all would stop them."
-        row.line.note("left-out", "policy", text_)
+        row.leave_out("policy", text_)
         return True
-    if nat == "!dstnat" and action == "drop" and outside and set(row.given) <= _OF_THE_POLICY:
+    if nat == "!dstnat" and action == "drop" and outside and _is_last_word(row):
         row.leave_out("policy", "The firewall's policy drops what comes from the zone wan unasked.")
         return True
     return False
+
+
+def _is_last_word(row: Row) -> bool:
+    """Whether what a drop rule stops would come to the policy without it: it says nothing else, and nothing
+    after it in its chain lets pass."""
+    if not set(row.given) <= _OF_THE_POLICY or row.get("chain") not in ("forward", "input"):
+        return False
+    if not row.router.existing.single(Firewall).drop_new_from_wan:
+        return False
+    last = row.router.once(("last to let pass", row.menu.path), lambda: _last_to_let_pass(row))
+    return row.place > last.get(row.get("chain"), -1)
+
+
+def _last_to_let_pass(row: Row) -> dict[str | None, int]:
+    """The place of the last command of each chain of the menu that may accept what comes to it."""
+    rows = row.router.rows[row.menu.path]
+    return {other.given.get("chain"): other.place for other in rows if _may_let_pass(other)}
+
+
+def _may_let_pass(row: Row) -> bool:
+    of_forwards = row.given.get("connection-nat-state") == "dstnat"
+    return row.given.get("action", "accept") in ("accept", "jump") and not (of_forwards or row.is_disabled)
 
 
 def _by_interfaces(router: Router, row: Row, body: Json) -> None:

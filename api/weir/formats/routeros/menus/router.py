@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from weir.formats.identity import IdAllocator, slug
 from weir.formats.report import LineDraft, file_finding, quoted
@@ -20,6 +20,7 @@ from weir.model.limits import INTERFACE_ID
 from weir.model.objects import Kind
 from weir.model.problem import Finding, Invalid
 
+T = TypeVar("T")
 Json = dict[str, Any]
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 MAX_NAME_CHARS = 15
@@ -92,6 +93,7 @@ class Router:
         self._taken: set[tuple[str, str]] = {(CHAIN, name) for name in BUILT_IN}
         self._named: dict[tuple[str, Hashable], str] = {(CHAIN, name): name for name in BUILT_IN}
         self._allocators: dict[str, IdAllocator] = {}
+        self._found: dict[Hashable, object] = {}
         self._resolved: dict[str, list[str]] = {}
         self._interfaces: dict[str, Wanted] = {}
 
@@ -101,7 +103,8 @@ class Router:
         name = given.get("name") if menu.makes_interface else None
         if name:
             self.name_interface(name, line, given.get("find default-name", ""))
-        self.rows.setdefault(menu.path, []).append(Row(menu, self, verb, given, line))
+        rows = self.rows.setdefault(menu.path, [])
+        rows.append(Row(menu, self, verb, given, line, len(rows)))
 
     def take(self, menus: Iterable[Menu]) -> None:
         """Look at every command: menu by menu, as what is named must be known before."""
@@ -118,6 +121,12 @@ class Router:
             work()
         except (ValueError, Invalid) as error:
             line.note("left-out", "bad-value", error.message if isinstance(error, Invalid) else str(error))
+
+    def once(self, key: Hashable, work: Callable[[], T]) -> T:
+        """What is found out of all rows, for each of them."""
+        if key not in self._found:
+            self._found[key] = work()
+        return cast(T, self._found[key])
 
     # -- objects ---------------------------------------------------------------------------------------
 

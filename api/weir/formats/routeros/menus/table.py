@@ -57,12 +57,16 @@ class Menu:
 
 
 class Row:
-    """One command of a menu. `values` are by field, `unfit` what narrows it and cannot be expressed."""
+    """One command of a menu, `place` is its number there. `values` are by field, `unfit` what narrows it and
+    cannot be expressed."""
 
-    __slots__ = ("given", "line", "menu", "router", "unfit", "values", "verb")
+    __slots__ = ("given", "line", "menu", "place", "router", "unfit", "values", "verb")
 
-    def __init__(self, menu: Menu, router: Router, verb: str, given: Mapping[str, str], line: LineDraft):
+    def __init__(
+        self, menu: Menu, router: Router, verb: str, given: Mapping[str, str], line: LineDraft, place: int
+    ) -> None:
         self.menu, self.router, self.verb, self.given, self.line = menu, router, verb, given, line
+        self.place = place
         self.values: dict[str, Any] = {}
         self.unfit: list[str] = []
 
@@ -100,6 +104,11 @@ class Row:
     def shown(self, key: str) -> str:
         """A property inside a sentence."""
         return key if may_be_secret(key) else f"{key}={quoted(self.given[key])}"
+
+    @property
+    def is_disabled(self) -> bool:
+        """Also of one that was not read, or could not be."""
+        return self.given.get("disabled", "").lower() in ("yes", "true")
 
     def get(self, name: str, default: Any = None) -> Any:
         return self.values.get(name, default)
