@@ -115,3 +115,29 @@ def test_routes_whose_names_are_long_stay_two() -> None:
         f"add dst-address={prefix}:1/128 gateway={prefix}:1112\n"
     )
     assert len(of_kind(report, "static-route")) == 2
+
+
+@pytest.mark.parametrize("action", ["drop", "reject", "jump jump-target=more"])
+def test_a_rule_whose_list_lost_entries_says_what_passes_on(action: str) -> None:
+    report = import_of(
+        "/ip firewall address-list\nadd list=bad address=192.0.2.1\nadd list=bad address=example.com\n"
+        "add list=bad address=192.0.2.2 timeout=1d\nadd list=bad address=nothing:at:all\n"
+        "add list=bad address=example.org disabled=yes\nadd list=good address=example.com\n"
+        "/ipv6 firewall address-list\nadd list=bad address=example.com\n"
+        f"/ip firewall filter\nadd chain=forward src-address-list=bad action={action}\n"
+        "add chain=more\nadd chain=forward src-address-list=bad action=drop disabled=yes\n"
+        "add chain=forward src-address-list=good\nadd chain=forward dst-address-list=good action=drop\n"
+    )
+    lines = [line for line in report.lines if "filter" in line.source]
+    assert [line.code for line in lines] == ["entries-lost", "ok", "ok", "ok", "entries-lost"]
+    assert lines[0].reason == "3 entries of its list were not taken: the rule does not stop these here."
+    assert lines[4].reason == "1 entry of its list was not taken: the rule does not stop these here."
+
+
+@pytest.mark.parametrize("times", [("10s", "1d"), ("1d", "10s")])
+def test_a_list_that_learns_for_two_times_forgets_after_the_shorter(times: tuple[str, str]) -> None:
+    add = "add chain=input action=add-src-to-address-list address-list=seen address-list-timeout="
+    report = import_of(f"/ip firewall filter\n{add}{times[0]}\n{add}{times[1]} protocol=tcp\n")
+    assert only(report, "set")["timeout_s"] == 10
+    assert [line.code for line in report.lines] == ["ok", "timeout"]
+    assert report.lines[1].fate == "changed"

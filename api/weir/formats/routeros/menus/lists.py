@@ -149,7 +149,11 @@ def address_set(router: Router, name: str, line: LineDraft, *, learns_s: int | N
             raise ValueError(
                 f"the address list {quoted(name)} has entries, and Weir's sets learn or have them"
             )
-        found.body.update(source="dynamic", timeout_s=learns_s)
+        least_s = min(learns_s, found.body.get("timeout_s", learns_s))
+        if found.body.get("timeout_s", learns_s) != learns_s:
+            text_ = f"Rules add to it for different times: Weir forgets all after the shortest, {least_s} s."
+            line.note("changed", "timeout", text_)
+        found.body.update(source="dynamic", timeout_s=least_s)
     return object_id
 
 
@@ -176,7 +180,17 @@ def _address_menu(path: str) -> Menu:
         "address": Property("address", _addresses),
         "timeout": Property("timeout", seconds),
     }
-    return Menu(path, "an entry of the set of that name", _expiring, fields, {"creation-time": ANY})
+    becomes = "an entry of the set of that name"
+    return Menu(
+        path, becomes, _expiring, fields, {"creation-time": ANY}, after=lambda router: _lost(router, path)
+    )
+
+
+def _lost(router: Router, path: str) -> None:
+    """Count what lists lack here of what was in force in the file."""
+    for row in router.rows.get(path, ()):
+        if row.line.fate == "left-out" and not row.is_disabled:
+            router.lost[path.split()[0], row.given.get("list", "")] += 1
 
 
 def _expiring(router: Router, row: Row) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar, cast
@@ -75,7 +76,8 @@ class Pool(NamedTuple):
 class Router:
     """`lists` are the interface lists by name; `unmade` says of an interface's name what it is that Weir does
     not have. `filled` are the sets of addresses that have entries, `others` those of the interfaces that are
-    not in a list, with its name."""
+    not in a list, with its name. `lost` counts the entries that were not taken, by `/ip` or `/ipv6` and the
+    name of their address list."""
 
     def __init__(self, existing: Document) -> None:
         self.existing = existing
@@ -85,6 +87,7 @@ class Router:
         self.unmade: dict[str, str] = {}
         self.filled: set[str] = set()
         self.others: dict[str, str] = {}
+        self.lost: Counter[tuple[str, str]] = Counter()
         self.pools: dict[str, Pool] = {}
         self.rows: dict[str, list[Row]] = {}
         self.order: dict[tuple[Kind, str], list[Wanted]] = {}
