@@ -62,7 +62,8 @@ _Look = Look[UplinksState, Mapping[str, WantedUplink], UplinksDifference]
 
 
 class UplinksBackend:
-    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "routes", "leases", "uplinks"))
+    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "leases", "uplinks"))
+    """Not "routes": those of checks go with their link, and somebody else's removal is found by a scan."""
     is_scanned_apart: ClassVar[bool] = False
 
     def __init__(
