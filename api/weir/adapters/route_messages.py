@@ -69,6 +69,12 @@ def listed(protocol: int) -> Iterator[bytes]:
         raise Unavailable(f"the routes cannot be read: {error.strerror}", code="netlink") from error
 
 
+def owned(protocol: int) -> Iterator[Decoded]:
+    """The routes of a protocol, of both families and all tables. Raises `Unavailable`."""
+    names = devices()
+    return (decoded(body, names) for body in listed(protocol))
+
+
 def protocol_of(body: bytes, start: int = 0) -> int:
     """Of a message that begins at `start`: most are somebody else's, and are not decoded."""
     return body[start + _PROTOCOL_AT]

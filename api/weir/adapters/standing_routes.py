@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from weir.adapters.netlink import OUR_PROTO
@@ -22,7 +22,9 @@ log = logging.getLogger(__name__)
 
 FRR_STATIC_PROTO = 196
 """RTPROT_ZSTATIC: what zebra marks staticd's routes with."""
-METRIC = 0xFF00_0000 | OUR_PROTO
+BEHIND_ALL = 0xFF00_0000
+"""From this metric on no route is used while there is another one, nor is it one to FRR."""
+METRIC = BEHIND_ALL | OUR_PROTO
 MAIN_TABLE = "254"
 
 
@@ -45,15 +47,19 @@ def vrf_tables() -> dict[str, str]:
 
 
 def change(put: Iterable[KernelRoute], remove: Iterable[KernelRoute]) -> None:
-    """Make copies, or make them so; then remove others. One that the kernel does not take any more, as its
-    interface went meanwhile, is no fault: that is an event, and another look."""
-    lines = [*(_line("replace", route) for route in put), *(_line("del", route) for route in remove)]
+    """Make copies, or make them so; then remove others."""
+    batch([*(_line("replace", route) for route in put), *(_line("del", route) for route in remove)])
+
+
+def batch(lines: Sequence[str]) -> None:
+    """Have `ip` do them all. One that the kernel does not take any more, as its interface went meanwhile, is
+    no fault: that is an event, and another look."""
     if not lines:
         return
     try:
         run(["ip", "-force", "-batch", "-"], text="\n".join(lines) + "\n")
     except ApplyFailed as problem:
-        log.info("not every copy of a route was made or removed: %s", problem.message)
+        log.info("not every route was made or removed: %s", problem.message)
 
 
 def _line(verb: str, route: KernelRoute) -> str:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routes into tunnels, which carry our protocol number and go with their interface.
 
-Copies of static routes and the routes of uplinks' checks have that number as well, and other metrics.
+Copies of static routes and the routes of uplinks' checks have that number as well, and metrics behind all
+others.
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from weir.adapters.netlink import OUR_PROTO
-from weir.adapters.process import run
-from weir.adapters.route_messages import decoded, devices, listed
-from weir.adapters.standing_routes import METRIC
-from weir.adapters.uplink_routes import is_one as is_uplinks
+from weir.adapters.route_messages import owned
+from weir.adapters.standing_routes import BEHIND_ALL, batch
 
 
 class TunnelRoute(NamedTuple):
@@ -24,21 +23,17 @@ class TunnelRoute(NamedTuple):
 
 
 def read() -> frozenset[TunnelRoute]:
-    """Of all tables. Raises `Unavailable` or `ApplyFailed`."""
-    names = devices()
-    found = (decoded(body, names) for body in listed(OUR_PROTO))
+    """Of all tables. Raises `Unavailable`."""
     return frozenset(
         TunnelRoute(route.destination, route.hops[0].device, route.table)
-        for metric, route in found
-        if route.hops and metric != METRIC and not is_uplinks(metric)
+        for metric, route in owned(OUR_PROTO)
+        if route.hops and metric < BEHIND_ALL
     )
 
 
 def change(add: Iterable[TunnelRoute], remove: Iterable[TunnelRoute]) -> None:
-    """Raises `ApplyFailed` naming what the kernel did not take."""
-    lines = [*(_line("replace", route) for route in add), *(_line("del", route) for route in remove)]
-    if lines:
-        run(["ip", "-batch", "-"], text="\n".join(lines) + "\n")
+    """Make routes, then remove others."""
+    batch([*(_line("replace", route) for route in add), *(_line("del", route) for route in remove)])
 
 
 def _line(verb: str, route: TunnelRoute) -> str:

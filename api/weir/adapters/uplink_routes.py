@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from weir.adapters.netlink import OUR_PROTO
 from weir.adapters.process import run
-from weir.adapters.route_messages import decoded, devices, listed
-from weir.adapters.standing_routes import MAIN_TABLE
+from weir.adapters.route_messages import owned
+from weir.adapters.standing_routes import BEHIND_ALL, MAIN_TABLE, batch
+from weir.kinds.uplink import EVERYTHING
 from weir.model.problem import Unavailable
 
-FIRST_METRIC, LAST_METRIC = 0xFF00_1000, 0xFF00_10FF
-EVERYTHING = "0.0.0.0/0"
+FIRST_METRIC, LAST_METRIC = BEHIND_ALL + 0x1000, BEHIND_ALL + 0x10FF
 
 
 class UplinkRoute(NamedTuple):
@@ -32,24 +32,16 @@ class UplinkRoute(NamedTuple):
 
 def read() -> frozenset[UplinkRoute]:
     """Raises `Unavailable`."""
-    names = devices()
-    found = (decoded(body, names) for body in listed(OUR_PROTO))
     return frozenset(
         UplinkRoute(route.hops[0].gateway, route.hops[0].device, metric)
-        for metric, route in found
-        if is_one(metric) and route.place == (MAIN_TABLE, EVERYTHING) and route.hops
+        for metric, route in owned(OUR_PROTO)
+        if FIRST_METRIC <= metric <= LAST_METRIC and route.place == (MAIN_TABLE, EVERYTHING) and route.hops
     )
 
 
-def is_one(metric: int) -> bool:
-    return FIRST_METRIC <= metric <= LAST_METRIC
-
-
 def change(put: Iterable[UplinkRoute], remove: Iterable[UplinkRoute]) -> None:
-    """Raises `ApplyFailed` naming what the kernel did not take."""
-    lines = [*(_line("del", route) for route in remove), *(_line("replace", route) for route in put)]
-    if lines:
-        run(["ip", "-batch", "-"], text="\n".join(lines) + "\n")
+    """Remove routes, then make others."""
+    batch([*(_line("del", route) for route in remove), *(_line("replace", route) for route in put)])
 
 
 def _line(verb: str, route: UplinkRoute) -> str:
