@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv6Network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from lab import netns
 from tests.agent.rig import Rig, lan, running, wan
 from tests.agent.test_effects import committed
 from tests.polling import until
+from weir.backends.autoconf import AutoconfBackend, AutoconfDifference
 from weir.kinds.firewall import Firewall
 
 PREFIX = IPv6Network("2001:db8:100::/64")
@@ -100,3 +102,11 @@ def test_what_was_learnt_goes_when_it_is_not_wanted_any_more(rig: Rig) -> None:
     assert said["effect"] == "drops-sessions" and "learnt" in said["text"]
     assert not routes(rig) and rig.addresses("wan0") == {"203.0.113.2/24"}
     assert rig.run("cat", "/proc/sys/net/ipv6/conf/wan0/accept_ra").strip() == "0"
+
+
+def test_an_interface_that_goes_meanwhile_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weir.backends.autoconf.write_sysctl", lambda _name, _value: None)
+    backend = AutoconfBackend(tmp_path / "autoconf.json")
+    backend.apply(AutoconfDifference((), ("gone0",), frozenset(), True))

@@ -20,7 +20,7 @@ from weir.kinds.uplink_check import UplinkCheck
 from weir.model.document import Change
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
-from weir.model.problem import ApplyFailed
+from weir.model.problem import ApplyFailed, Unavailable
 from weir.parts import PARTS
 
 PORTS = [
@@ -107,3 +107,14 @@ def test_flows_that_cannot_be_sent_up_keep_no_connection_alive_and_are_tried_aga
     assert (forgotten, flows.held) == (["fibre"], [True, True])
     monitor.look()
     assert len(flows.held) == 2
+
+
+def test_a_default_route_that_cannot_be_read_leaves_the_rest_known(
+    monitor: UplinkMonitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> tuple[str, ...]:
+        raise Unavailable("the kernel does not answer")
+
+    monkeypatch.setattr(uplink_monitor.uplink_routes, "default_devices", fails)
+    found = monitor.learn_uplinks(["lte"])["lte"]
+    assert (found["in_use"], found["via"]) == (None, "198.51.100.1")

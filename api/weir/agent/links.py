@@ -54,12 +54,18 @@ def sources(
 
 
 def together(*learners: Learn) -> Learn:
-    """What several know of the objects of one kind; no two know the same field."""
+    """What several know of the objects of one kind; no two know the same field. Of one that does not answer
+    nothing is known."""
 
     def learn(ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         for one in learners:
-            for name, fields in one(ids).items():
+            try:
+                learnt = one(ids)
+            except Problem as problem:
+                log.info("%s", problem.message)
+                continue
+            for name, fields in learnt.items():
                 found.setdefault(name, {}).update(fields)
         return found
 
@@ -69,17 +75,11 @@ def together(*learners: Learn) -> Learn:
 def of_wanted(
     wanted: Callable[[], Mapping[str, Spec]], ask: Callable[[Mapping[str, Spec]], dict[str, dict[str, Any]]]
 ) -> Learn:
-    """What `ask` knows of the configured ones that are asked for; nothing when the kernel does not answer."""
+    """What `ask` knows of the configured ones that are asked for. Raises what `ask` does."""
 
     def learn(ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
         asked = {name: spec for name, spec in wanted().items() if ids is None or name in ids}
-        if not asked:
-            return {}
-        try:
-            return ask(asked)
-        except Problem as problem:  # nothing is known then
-            log.info("%s", problem.message)
-            return {}
+        return ask(asked) if asked else {}
 
     return learn
 

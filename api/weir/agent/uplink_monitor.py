@@ -138,14 +138,14 @@ class UplinkMonitor:
     def learn_uplinks(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
         specs = self._specs()
         chosen = [name for name in specs if ids is None or name in ids]
-        devices = uplink_routes.default_devices() if chosen else ()
+        devices = _default_devices() if chosen else None
         found = {}
         for name in chosen:
             verdict, rounds = self._uplinks.verdict(name), self._of(name)
             found[name] = {
                 "status": verdict.status,
                 "since": _moment(verdict.since_ms),
-                "in_use": specs[name].interface in devices,
+                "in_use": None if devices is None else specs[name].interface in devices,
                 "via": self._gateway(specs[name]) or None,
                 **dict(best(rounds)),
                 "answers": "; ".join(f"{one.check.id}: {one.text}" for one in rounds) or None,
@@ -192,6 +192,15 @@ def followed(configuration: Configuration, links: Links, stack: ExitStack) -> Up
     found.start()
     stack.callback(found.stop)
     return found
+
+
+def _default_devices() -> tuple[str, ...] | None:
+    """None: not known."""
+    try:
+        return uplink_routes.default_devices()
+    except Problem as problem:
+        log.info("%s", problem.message)
+        return None
 
 
 def _moment(at_ms: int | None) -> str | None:

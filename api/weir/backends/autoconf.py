@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -82,7 +83,8 @@ class AutoconfBackend:
             solicit(name)
         for name in difference.cease:
             write_sysctl(_setting(name), TAKES_NOTHING)
-            forget(socket.if_nametoindex(name))
+            with suppress(OSError):  # with the interface all goes that was learnt there
+                forget(socket.if_nametoindex(name))
 
     def verify(self, difference: AutoconfDifference) -> None:
         held = self.read().settings
