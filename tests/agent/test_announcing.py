@@ -193,8 +193,12 @@ def test_one_interface_that_ends_beside_another_says_so_until_no_host_can_have_i
         now[0] += 61.0
         again = made(tmp_path, now)
         assert not again.diff(again.read(), {"lo": SPEC}), "time alone changes no file"
-        bring(again, SPEC, AnnounceSpec("eth9", (), (), None, False, False, 1800))
+        more = AnnounceSpec("eth9", (), (), None, False, False, 1800)
+        again.diff(again.read(), {"lo": SPEC, "eth9": more})
+        assert not again.diff(again.read(), {"lo": SPEC}), "nor does a look at what would be"
+        bring(again, SPEC, more)
         assert OTHER not in again.daemon.read()[CONF]
+        assert OTHER not in (tmp_path / "memory.json").read_text()
         again.daemon.stop()
     finally:
         backend.daemon.stop()
@@ -209,6 +213,25 @@ def test_a_file_that_radvd_refuses_is_refused_in_its_words(tmp_path: Path) -> No
         with pytest.raises(ApplyFailed, match=r"announcing refuses its files: .*syntax error"):
             bring(backend, odd)
         assert backend.daemon.identity() == before and not backend.diff(backend.read(), {"lo": SPEC})
+    finally:
+        backend.daemon.stop()
+
+
+def test_what_hosts_may_have_heard_is_remembered_also_when_the_commit_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hangs(_is_settled: object, _deadline_s: float) -> None:
+        raise ApplyFailed("announcing has not taken its files")
+
+    backend = made(tmp_path, [0.0])
+    try:
+        bring(backend, SPEC)
+        monkeypatch.setattr(backend.daemon, "wait", hangs)
+        with pytest.raises(ApplyFailed):
+            bring(backend, replace(SPEC, prefixes=(PrefixSpec(OTHER, True, 60, 60),)))
+        again = made(tmp_path, [0.0])
+        (text,) = again.diff(again.read(), {"lo": SPEC}).wanted.values()
+        assert f"prefix {OTHER} {{ AdvAutonomous on; AdvPreferredLifetime 0; AdvValidLifetime 0;" in text
     finally:
         backend.daemon.stop()
 

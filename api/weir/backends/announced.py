@@ -95,39 +95,48 @@ class Announced:
             )
             return {}
 
-    def ended(self, wanted: Wanted) -> dict[str, list[str]]:
-        """What was announced and is not wanted any more."""
+    def ended(self, wanted: Wanted, *, also_over: bool = False) -> dict[str, list[str]]:
+        """What was announced and is not wanted any more while a host may have it; with `also_over` also what
+        none has any more and was not forgotten yet."""
+        now_s = self._now_s()
         found: dict[str, list[str]] = {}
         for name, prefixes in self._held.items():
             spec = wanted.get(name)
             kept = {one.prefix for one in spec.prefixes} if spec else set()
-            gone = sorted(prefixes.keys() - kept)
+            gone = sorted(
+                prefix
+                for prefix, (_, until_s) in prefixes.items()
+                if prefix not in kept and (also_over or until_s is None or until_s > now_s)
+            )
             if gone:
                 found[name] = gone
         return found
 
-    def forget_ended(self) -> None:
-        """Those that no host has any more."""
-        now_s = self._now_s()
-        self._held = {
-            name: kept
-            for name, prefixes in self._held.items()
-            if (kept := {key: row for key, row in prefixes.items() if row[1] is None or row[1] > now_s})
-        }
+    def note(self, told: Prefixes) -> None:
+        """What is about to be announced. What was before has not ended yet."""
+        self._keep(self._held, told)
 
     def remember(self, told: Prefixes) -> None:
-        """What is announced now; what was before has ended just now."""
+        """What is announced now. What was before has ended just now; what is not told as ended, and that no
+        host has any more, is forgotten."""
         now_s = self._now_s()
+        said = {(name, one.prefix) for name, specs in told.items() for one in specs}
         held: dict[str, dict[str, Any]] = {}
         for name, prefixes in self._held.items():
-            held[name] = {
-                prefix: (valid_s, now_s + valid_s if until_s is None else until_s)
-                for prefix, (valid_s, until_s) in prefixes.items()
-            }
+            held[name] = {}
+            for prefix, (valid_s, until_s) in prefixes.items():
+                end_s = now_s + valid_s if until_s is None else until_s
+                if end_s > now_s or (name, prefix) in said:
+                    held[name][prefix] = valid_s, end_s
+        self._keep(held, told)
+
+    def _keep(self, held: Mapping[str, Mapping[str, Any]], told: Prefixes) -> None:
+        """Hold this, and of what is told all that has not ended."""
+        found = {name: dict(prefixes) for name, prefixes in held.items()}
         for name, specs in told.items():
-            mine = held.setdefault(name, {})
+            mine = found.setdefault(name, {})
             mine.update((one.prefix, (one.valid_s, None)) for one in specs if one.valid_s)
-        self._held = {name: prefixes for name, prefixes in held.items() if prefixes}
+        self._held = {name: prefixes for name, prefixes in found.items() if prefixes}
         content = json.dumps(self._held, sort_keys=True).encode()
         try:
             if not self._path.exists() or self._path.read_bytes() != content:

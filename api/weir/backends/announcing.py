@@ -59,8 +59,10 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
 
     # -- what it has -----------------------------------------------------------------------------------------
 
-    def files(self, wanted: Wanted) -> Mapping[str, str]:
-        return {CONF: config_text(wanted, self._announced.ended(wanted))} if wanted else {}
+    def files(self, wanted: Wanted, *, also_over: bool = False) -> Mapping[str, str]:
+        return (
+            {CONF: config_text(wanted, self._announced.ended(wanted, also_over=also_over))} if wanted else {}
+        )
 
     def expected(self, wanted: Wanted) -> object:
         return _digest(self.files(wanted))
@@ -87,11 +89,15 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
     # -- what it is given ------------------------------------------------------------------------------------
 
     def diff(self, held: DaemonState, wanted: Wanted) -> DaemonDifference:
-        found = super().diff(held, wanted)
-        if found:
-            self._announced.forget_ended()
-            found = super().diff(held, wanted)
-        return found
+        """Time alone changes no file: what no host has any more leaves it with the next change."""
+        given = (self.files(wanted, also_over=also_over) for also_over in (True, False))
+        stays, found = (DaemonDifference(self.name, held, each, _digest(each)) for each in given)
+        return found if stays else stays
+
+    def check(self, difference: DaemonDifference, deadline_s: float) -> None:
+        """What passes is remembered before a host hears of it: the agent may die meanwhile."""
+        super().check(difference, deadline_s)
+        self._announced.note(prefixes_in(difference.wanted[CONF]))
 
     def apply(self, difference: DaemonDifference) -> None:
         super().apply(difference)

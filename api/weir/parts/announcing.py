@@ -45,7 +45,7 @@ Wanted = Mapping[str, AnnounceSpec]
 class AnnouncingPart(EntriesPart[AnnounceSpec]):
     name, what = "announcing", "announcement"
     made_of = frozenset(("interface", "dns"))
-    after = ("network", "bridges", "forwarding", "dns")  # what is promised is there
+    after = ("network", "bridges", "bonds", "forwarding", "dns")  # what is promised is there
 
     def key(self, entry: AnnounceSpec) -> str:
         return entry.ifname
