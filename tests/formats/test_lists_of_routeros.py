@@ -141,3 +141,9 @@ def test_a_list_that_learns_for_two_times_forgets_after_the_shorter(times: tuple
     assert only(report, "set")["timeout_s"] == 10
     assert [line.code for line in report.lines] == ["ok", "timeout"]
     assert report.lines[1].fate == "changed"
+
+
+@pytest.mark.parametrize(("said", "is_one"), [("", True), ("=yes", True), ("=no", False)])
+def test_a_route_is_a_blackhole_where_the_file_says_so(said: str, is_one: bool) -> None:
+    report = import_of(f"/ip route\nadd dst-address=10.0.0.0/8 gateway=192.0.2.1 blackhole{said}\n")
+    assert only(report, "static-route").get("blackhole", False) is is_one

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.formats.routeros import LISTS, import_of, of_kind, only
+from weir.formats.report import LineDraft
+from weir.formats.routeros.menus.router import Wanted
 from weir.kinds.firewall import Firewall
 from weir.model.document import Document
 
@@ -95,3 +99,81 @@ def test_the_drop_rule_is_not_the_policy_of_a_router_whose_policy_drops_nothing(
 def test_a_drop_rule_of_a_chain_of_ones_own_is_not_the_policy() -> None:
     report = import_of(f"{LISTS}/ip firewall filter\n{DROP.replace('=forward', '=mine')}")
     assert report.lines[-1].code == "match-not-taken"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "filter\nadd chain=forward in-interface-list=all",
+        "filter\nadd chain=forward in-interface=all out-interface=all",
+        "filter\nadd chain=forward out-interface-list=!none",
+        "nat\nadd chain=srcnat action=masquerade out-interface-list=all",
+    ],
+)
+def test_a_match_of_any_interface_is_none(rule: str) -> None:
+    report = import_of(f"/ip firewall {rule}\n")
+    (found,) = of_kind(report, "firewall-rule") + of_kind(report, "nat-rule")
+    assert not {"disabled", "in_interface", "out_interface", "interface", "source_set"} & found.keys()
+
+
+@pytest.mark.parametrize("said", ["in-interface-list=none", "out-interface-list=!all"])
+@pytest.mark.parametrize("menu", ["filter\nadd chain=forward", "nat\nadd chain=srcnat action=masquerade"])
+def test_a_rule_about_no_interface_is_left_out(menu: str, said: str) -> None:
+    report = import_of(f"/ip firewall {menu} {said}\n")
+    assert (report.lines[-1].fate, report.lines[-1].code) == ("left-out", "empty-list")
+    assert list(report.others) == []
+
+
+@pytest.mark.parametrize("states", ["", '""', "!new,established,related,invalid,untracked"])
+def test_a_rule_that_names_no_state_is_not_about_all(states: str) -> None:
+    report = import_of(f"/ip firewall filter\nadd chain=forward connection-state={states}\n")
+    assert only(report, "firewall-rule")["disabled"] is True
+    assert "names no state" in report.lines[0].reason
+
+
+@pytest.mark.parametrize("text", ["filter\nadd chain=input", "nat\nadd chain=srcnat action=masquerade"])
+def test_a_rule_that_is_to_come_before_others_is_not_in_force_behind_them(text: str) -> None:
+    report = import_of(f"/ip firewall {text} place-before=0\n")
+    assert all(rule["disabled"] for rule in of_kind(report, "firewall-rule") + of_kind(report, "nat-rule"))
+    assert "rules come in the order of the file" in report.lines[0].reason
+
+
+def test_a_rule_that_was_disabled_says_what_it_lacks() -> None:
+    report = import_of("/ip firewall filter\nadd chain=input disabled=yes dscp=1 ttl=equal:1\n")
+    assert report.lines[0].reason == "It was disabled, and stays so: it lacks dscp=“1”, ttl=“equal:1”."
+
+
+@pytest.mark.parametrize(
+    ("menu", "name", "fits"),
+    [("ip", "icmp", True), ("ip", "58", False), ("ipv6", "icmpv6", True), ("ipv6", "icmp", False)],
+)
+def test_icmp_of_the_other_family_is_not_that_of_the_rule(menu: str, name: str, fits: bool) -> None:
+    report = import_of(f"/{menu} firewall filter\nadd chain=input protocol={name}\n")
+    assert only(report, "firewall-rule").get("disabled", False) is not fits
+
+
+@pytest.mark.parametrize("menu", ["filter\nadd chain=forward action=drop", "nat\nadd chain=dstnat"])
+@pytest.mark.parametrize("side", ["in", "out"])
+def test_not_a_list_is_also_an_interface_that_a_later_command_names_first(menu: str, side: str) -> None:
+    if "nat" in menu and side == "out":
+        menu = "nat\nadd chain=srcnat"
+    report = import_of(
+        f"{LISTS}/ip firewall {menu} src-address=10.0.0.0/8 {side}-interface-list=!GUESTS\n"
+        "/ip firewall filter\nadd chain=input in-interface=ether8\n/ip route\nadd gateway=ether9\n"
+        "add dst-address=10.0.0.0/8 gateway=192.0.2.1%ether7\n"
+    )
+    field = f"{side}_interface" if "filter" in menu else "interface"
+    rules = of_kind(report, "firewall-rule" if "filter" in menu else "nat-rule")
+    found = {rule.get(field) for rule in rules if "source" in rule}
+    assert found == {"ether1", "ether2", "ether7", "ether8", "ether9"}
+
+
+def test_a_set_that_thousands_of_rules_name_knows_its_lines_at_once() -> None:
+    lines = [LineDraft(number, number, "", "export.rsc") for number in range(1, 30_001)]
+    wanted = Wanted("set", "guests", {})
+    started = time.process_time()
+    for line in lines:
+        wanted.of(line).of(line)
+    took_s = time.process_time() - started
+    assert list(wanted.lines) == lines
+    assert took_s < 1

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from weir.formats.identity import slug
+from weir.formats.quantity import truth
 from weir.formats.routeros.menus.convert import (
     COMMON,
     flag,
@@ -142,6 +143,11 @@ def _route(router: Router, row: Row) -> None:
         router.want("static-route", router.id_of("static-route", words, base), row.line, {**body, **way})
 
 
+def _is_blackhole(value: str, _row: Row) -> bool:
+    """RouterOS exports the word alone."""
+    return not value or truth(value)
+
+
 def _route_menu(path: str) -> Menu:
     fields = {
         **COMMON,
@@ -151,7 +157,7 @@ def _route_menu(path: str) -> Menu:
         "routing-table": Property("table", text),
         "routing-mark": Property("table", text),
         "type": Property("type", text),
-        "blackhole": Property("blackhole", lambda _value, _row: True),
+        "blackhole": Property("blackhole", _is_blackhole),
         "check-gateway": Property("check", text),
     }
     usual = {

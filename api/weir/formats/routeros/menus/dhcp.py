@@ -9,6 +9,7 @@ from weir.formats.identity import slug
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import (
     COMMON,
+    host,
     hosts,
     mac,
     prefix,
@@ -17,7 +18,6 @@ from weir.formats.routeros.menus.convert import (
 )
 from weir.formats.routeros.menus.router import Pool, Router, Wanted
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
-from weir.model.address import parse_host
 from weir.model.address_range import parse_range
 
 USUAL_LEASE_S = 1800
@@ -167,17 +167,13 @@ def _is_of(client_id: str, mac_text: str) -> bool:
     return digits == "01" + mac_text.replace(":", "")
 
 
-def _one_host(value: str, _row: Row) -> str:
-    return parse_host(value)
-
-
 LEASE = Menu(
     "/ip dhcp-server lease",
     "a reservation",
     _lease,
     {
         **COMMON,
-        "address": Property("address", _one_host),
+        "address": Property("address", host),
         "mac-address": Property("mac", mac),
         "client-id": Property("client_id", text),
         "server": Property("server", text),

@@ -8,7 +8,7 @@ from itertools import product
 
 from weir.formats.quantity import time_ms
 from weir.formats.report import quoted
-from weir.formats.routeros.menus.convert import flag, seconds, text
+from weir.formats.routeros.menus.convert import seconds, text
 from weir.formats.routeros.menus.lists import ZONES, address_set, interface_set, set_of_others
 from weir.formats.routeros.menus.matches import (
     MATCHES,
@@ -70,6 +70,7 @@ _ICMP = {
 }
 _ONE_CODE = ("echo-reply", "echo-request", "packet-too-big", "nd-router-solicit", "nd-router-advert")
 _RATE = re.compile(r"([0-9]{1,9})(?:/([0-9a-z:]{1,20}))?,([0-9]{1,9})(?::packet)?")
+_LONGEST = f"Weir forgets after {MAX_SET_TIMEOUT_S // 86_400} days."
 _OF_THE_POLICY = frozenset(
     (
         *("chain", "action", "comment", "disabled", "in-interface", "in-interface-list"),
@@ -93,7 +94,11 @@ def _states(value: str, _row: Row) -> list[str]:
     found = [item.strip() for item in value.removeprefix("!").split(",") if item.strip()]
     if not set(found) <= set(STATES):
         raise ValueError(f"the states are {', '.join(STATES)}")
-    return found if not value.startswith("!") else [item for item in STATES if item not in found]
+    if value.startswith("!"):
+        found = [item for item in STATES if item not in found]
+    if not found:
+        raise ValueError("it names no state")
+    return found
 
 
 def _limit(value: str, _row: Row) -> tuple[int, int]:
@@ -108,9 +113,12 @@ def _limit(value: str, _row: Row) -> tuple[int, int]:
 
 def _timeout(value: str, row: Row) -> int:
     if value in ("none-dynamic", "none-static", "0s"):
-        row.changed("timeout", f"Weir forgets after {MAX_SET_TIMEOUT_S // 86_400} days.")
+        row.changed("timeout", _LONGEST)
         return MAX_SET_TIMEOUT_S
-    return min(max(seconds(value, row), 1), MAX_SET_TIMEOUT_S)
+    wanted_s = seconds(value, row)
+    if wanted_s > MAX_SET_TIMEOUT_S:
+        row.changed("timeout", _LONGEST)
+    return min(max(wanted_s, 1), MAX_SET_TIMEOUT_S)
 
 
 def _filter(router: Router, row: Row) -> None:
@@ -121,7 +129,6 @@ def _filter(router: Router, row: Row) -> None:
     if action not in _ACTIONS:
         raise ValueError(f"Weir has no action {quoted(action)}.")
     if matches_nothing(row):
-        row.leave_out("no-ipsec", "Weir has no IPsec, so no packet would match.")
         return
     if _is_of_the_policy(row, action):
         return
@@ -211,7 +218,7 @@ def _by_interfaces(router: Router, row: Row, body: Json) -> None:
         rule.update({"out_interface": leave} if leave else {})
         router.want_next("firewall-rule", row.line, rule, rule["chain"])
     if not pairs:
-        row.leave_out("empty-list", "The interface list is empty, so no packet would match.")
+        row.leave_out("empty-list", "No interface is in its list, so no packet would match.")
 
 
 def _say_what_passes(row: Row) -> None:
@@ -260,7 +267,6 @@ def _filter_menu(path: str) -> Menu:
         "jump-target": Property("jump_to", text),
         "address-list": Property("add_list", text),
         "address-list-timeout": Property("timeout", _timeout),
-        "log": Property("log", flag),
         "log-prefix": Property("log_prefix", text),
     }
     return Menu(path, "a firewall rule", _filter, fields, {**QUIET, "reject-with": ANY}, must_fit=True)

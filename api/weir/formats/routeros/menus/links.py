@@ -336,7 +336,7 @@ def finish_links(router: Router) -> None:
             del item.body["bridge"]
             item.body.update(loopback={}, role="none")
             text = "A bridge without ports that is called so is a loopback."
-            item.lines[0].note("changed", "loopback", text)
+            next(iter(item.lines)).note("changed", "loopback", text)
 
 
 # -- what Weir does not have ---------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def fill_others(router: Router) -> None:
     routed = router.routed_interfaces() if router.others else []
     for object_id, name in router.others.items():
         inside = set(router.members(name))
-        line = router.wanted["set", object_id].lines[0]
+        line = next(iter(router.wanted["set", object_id].lines))
         for item in routed:
             if item.id not in inside:
                 _entry(router, object_id, item.id, line, {})

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 
 from weir.formats.report import quoted
-from weir.formats.routeros.menus.convert import COMMON, interface, ports, prefixes, text
+from weir.formats.routeros.menus.convert import COMMON, flag, interface, ports, prefixes, text
 from weir.formats.routeros.menus.lists import address_set
 from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Property, Row
 
+_RULES_AND_ROUTES = ("/ip firewall", "/ipv6 firewall", "/ip route", "/ipv6 route")
+_BETWEEN_NAMES = re.compile(r" *[,%] *")
 _PROTOCOLS = {
     **{name: name for name in ("tcp", "udp", "sctp", "icmp", "gre", "ospf", "vrrp", "igmp")},
     "icmpv6": "icmp",
@@ -21,9 +25,15 @@ _PROTOCOLS = {
 }
 
 
-def protocol(value: str, _row: Row) -> str:
+_OF_ONE_FAMILY = {"icmp": "/ip", "1": "/ip", "icmpv6": "/ipv6", "58": "/ipv6"}
+"""Weir has one name for both: it is the one of the rule's family."""
+
+
+def protocol(value: str, row: Row) -> str:
     if value not in _PROTOCOLS:
         raise ValueError("Weir has no match for it")
+    if row.menu.root != _OF_ONE_FAMILY.get(value, row.menu.root):
+        raise ValueError("Weir matches the messages of the rule's address family")
     return _PROTOCOLS[value]
 
 
@@ -46,11 +56,13 @@ def _list_name(value: str, row: Row) -> str:
 def _address_list(value: str, row: Row) -> str:
     if value.startswith("!"):
         raise ValueError("Weir matches what is in a set, and not all others")
+    if not value:
+        raise ValueError("it names no list")
     return value
 
 
-def never(value: str, _row: Row) -> str:
-    raise ValueError("Weir has no such match")
+def _place(_value: str, _row: Row) -> None:
+    raise ValueError("rules come in the order of the file")
 
 
 MATCHES = {
@@ -67,24 +79,37 @@ MATCHES = {
     "out-interface": Property("out_interface", one_interface),
     "in-interface-list": Property("in_list", _list_name),
     "out-interface-list": Property("out_list", _list_name),
+    "log": Property("log", flag),
+    "place-before": Property("", _place),
 }
+_ANY_INTERFACE, _ANY_OF_A_LIST = ("all",), ("all", "!none")
 QUIET = {
-    "place-before": ANY,
     "log-prefix": ("",),
-    "log": ("no",),
     "ipsec-policy": ("in,none", "out,none"),
     "hw-offload": ANY,
-    "in-interface": ("all",),
-    "out-interface": ("all",),
+    "in-interface": _ANY_INTERFACE,
+    "out-interface": _ANY_INTERFACE,
+    "in-interface-list": _ANY_OF_A_LIST,
+    "out-interface-list": _ANY_OF_A_LIST,
 }
-"""`ipsec-policy`: Weir has no IPsec, so no packet is of one."""
+"""Weir has no IPsec, so no packet is of a policy. RouterOS has the lists `all` and `none` itself."""
 
-NEVER_MATCHES = {"ipsec-policy": ("in,ipsec", "out,ipsec")}
+_NO_IPSEC = ("no-ipsec", "Weir has no IPsec, so no packet would match.")
+_NO_INTERFACE = ("empty-list", "No interface is in its list, so no packet would match.")
+_NEVER_MATCHES = {
+    "ipsec-policy": (("in,ipsec", "out,ipsec"), _NO_IPSEC),
+    "in-interface-list": (("none", "!all"), _NO_INTERFACE),
+    "out-interface-list": (("none", "!all"), _NO_INTERFACE),
+}
 
 
 def matches_nothing(row: Row) -> bool:
-    """Whether the rule is about packets that Weir does not have."""
-    return any(row.given.get(key) in values for key, values in NEVER_MATCHES.items())
+    """Whether the rule is about packets that there are not; it is left out then."""
+    for key, (values, why) in _NEVER_MATCHES.items():
+        if row.given.get(key) in values:
+            row.leave_out(*why)
+            return True
+    return False
 
 
 def address_matches(row: Row, body: Json, sets: Iterable[tuple[str, str, str]]) -> None:
@@ -110,15 +135,27 @@ def named_interfaces(router: Router, name: str) -> list[str | None]:
     members = router.members(name.removeprefix("!"))
     if not name.startswith("!"):
         return list(members)
-    return [item.id for item in router.routed_interfaces() if item.id not in members]
+    routed = router.once("routed", lambda: _routed_interfaces(router))
+    return [item for item in routed if item not in members]
+
+
+def _routed_interfaces(router: Router) -> list[str]:
+    """Those that packets come by, also where a later command is the first to name one."""
+    rows = (row for path, rows in router.rows.items() if path.startswith(_RULES_AND_ROUTES) for row in rows)
+    for row in rows:
+        named = (row.given.get(key, "") for key in ("in-interface", "out-interface", "gateway"))
+        for name in filter(None, _BETWEEN_NAMES.split(",".join(named))):
+            with suppress(ValueError):
+                router.interface_of_id(router.interface_id(name))
+    return [item.id for item in router.routed_interfaces()]
 
 
 def keep_out_of_force(row: Row, body: Json) -> None:
     """A rule without one of its matches is kept disabled, and says why."""
+    missing = ", ".join(row.unfit)
     if row.unfit and not body.get("disabled"):
         body["disabled"] = True
-        missing = ", ".join(row.unfit)
         text_ = f"It is imported disabled: without {missing} it would be about more than it was."
         row.warn("match-not-taken", text_)
     elif row.unfit:
-        row.warn("match-not-taken", f"It was disabled, and stays so: {', '.join(row.unfit)} is missing.")
+        row.warn("match-not-taken", f"It was disabled, and stays so: it lacks {missing}.")

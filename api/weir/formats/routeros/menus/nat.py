@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from weir.formats.report import quoted
-from weir.formats.routeros.menus.convert import flag, prefixes
+from weir.formats.routeros.menus.convert import prefixes
 from weir.formats.routeros.menus.lists import ZONES
 from weir.formats.routeros.menus.matches import (
     MATCHES,
@@ -69,7 +69,6 @@ def _nat(router: Router, row: Row) -> None:
             f"Weir has no NAT rule of the chain {quoted(chain)} with the action {quoted(action)}."
         )
     if matches_nothing(row):
-        row.leave_out("no-ipsec", "Weir has no IPsec, so no packet would match.")
         return
     if action == "netmap" and kind == "one-to-one" and _is_one_host(row.get("to_address", "")):
         kind, action = "destination", "dst-nat"
@@ -85,7 +84,7 @@ def _nat(router: Router, row: Row) -> None:
     interfaces = _interfaces(router, row, chain, kind)
     keep_out_of_force(row, body)
     if not interfaces:
-        row.leave_out("empty-list", "The interface list is empty, so no connection would match.")
+        row.leave_out("empty-list", "No interface is in its list, so no connection would match.")
     if len(interfaces) > 1:
         row.changed("several-rules", f"It became {len(interfaces)} rules, one for each interface.")
     if kind == "masquerade" and "out_interface" in row.values and not body.get("disabled"):
@@ -132,10 +131,11 @@ def _direction(row: Row, body: Json, chain: str, action: str) -> None:
         row.changed(
             "both-ways", "Weir translates these addresses both ways, also when the hosts inside begin."
         )
-        extra = [name for name in ("source", "source_set", "destination_set", "protocol") if name in body]
-        row.unfit += extra
-        for name in (*extra, "ports", "to_port"):
-            body.pop(name, None)
+        narrowing = ("source", "source_set", "destination_set", "protocol", "ports", "to_port")
+        extra = [name for name in narrowing if name in body]
+        row.unfit += [name.replace("_", " ") for name in extra]
+        for name in extra:
+            del body[name]
     elif action == "netmap":
         row.warn("not-one-to-one", "Hosts share these addresses; with a dstnat netmap each has its own.")
     if kind == "none":
@@ -162,7 +162,6 @@ def _nat_menu(path: str) -> Menu:
         **MATCHES,
         "to-addresses": Property("to_address", _to_addresses),
         "to-ports": Property("to_port", _to_ports),
-        "log": Property("log", flag),
         _TO_ITSELF: Property("local", _local),
     }
     usual = {**QUIET, "log-prefix": ANY, "randomise-ports": ("no",)}

@@ -40,12 +40,12 @@ class Wanted:
 
     def __init__(self, kind: Kind, object_id: str, body: Json) -> None:
         self.kind, self.id, self.body = kind, object_id, body
-        self.lines: list[LineDraft] = []
+        self.lines: dict[LineDraft, None] = {}
 
     def of(self, line: LineDraft) -> Wanted:
         """The same, with one more line that is about it."""
         if line not in self.lines:
-            self.lines.append(line)
+            self.lines[line] = None
             line.object_id = self.id
         return self
 

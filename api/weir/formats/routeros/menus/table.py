@@ -51,6 +51,11 @@ class Menu:
     after: Callable[[Router], None] | None = None
 
     @property
+    def root(self) -> str:
+        """`/ip` or `/ipv6`, of menus that there are for both."""
+        return self.path.partition(" ")[0]
+
+    @property
     def words(self) -> tuple[str, ...]:
         """The path as commands have it."""
         return tuple(self.path.strip("/").split(" "))
@@ -93,7 +98,7 @@ class Row:
             self.values[known.field] = known.read(text, self)
         except (ValueError, Invalid) as problem:
             why = problem.message if isinstance(problem, Invalid) else str(problem)
-            if not self.menu.must_fit or key in ("chain", "action"):
+            if not self.menu.must_fit:
                 raise ValueError(f"{self.shown(key)}: {why.rstrip('.')}.") from problem
             self.unfit.append(f"{self.shown(key)} ({why.rstrip('.')})")
 
