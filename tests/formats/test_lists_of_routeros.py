@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 
 from tests.formats.routeros import LISTS, import_of, of_kind, only
+from weir.model.codec import from_json
+from weir.model.document import Document
 
 
 def test_a_disabled_range_of_addresses_has_no_prefix_in_force() -> None:
@@ -147,3 +149,37 @@ def test_a_list_that_learns_for_two_times_forgets_after_the_shorter(times: tuple
 def test_a_route_is_a_blackhole_where_the_file_says_so(said: str, is_one: bool) -> None:
     report = import_of(f"/ip route\nadd dst-address=10.0.0.0/8 gateway=192.0.2.1 blackhole{said}\n")
     assert only(report, "static-route").get("blackhole", False) is is_one
+
+
+def zone_here(zone: str) -> Document:
+    text = {"id": "ether1", "role": zone}
+    other = [from_json("zone", {"id": "guests"})] if zone == "guests" else []
+    return Document([*other, from_json("interface", text, is_stored=True)])
+
+
+OUTSIDE = {
+    "its member": "/interface list\nadd name=WAN\n/interface list member\nadd interface=ether1 list=WAN\n",
+    "it masquerades": "/ip firewall nat\nadd chain=srcnat action=masquerade out-interface=ether1\n",
+}
+
+
+@pytest.mark.parametrize("says", OUTSIDE.values(), ids=OUTSIDE)
+@pytest.mark.parametrize(
+    ("here", "becomes", "code"),
+    [("lan", "wan", "zone-changed"), ("wan", "wan", "ok"), ("guests", "guests", "two-zones")],
+)
+def test_a_lan_of_this_router_that_is_outside_in_the_file_is_no_lan(
+    says: str, here: str, becomes: str, code: str
+) -> None:
+    report = import_of(says, zone_here(here))
+    assert only(report, "interface")["role"] == becomes
+    assert report.lines[-1].code == code
+
+
+def test_an_interface_that_the_file_calls_a_lan_stays_one_though_it_masquerades() -> None:
+    members = OUTSIDE["its member"].replace("WAN", "LAN")
+    assert only(import_of(members + OUTSIDE["it masquerades"]), "interface")["role"] == "lan"
+    both = members + OUTSIDE["its member"]
+    report = import_of(both)
+    assert only(report, "interface")["role"] == "lan"
+    assert report.lines[-1].code == "two-zones"

@@ -71,11 +71,16 @@ def _fill_lists(router: Router) -> None:
 
 
 def _give_zone(router: Router, name: str, zone: str, line: LineDraft) -> None:
+    """What the file says of a WAN comes before what is here: a LAN reaches the router and all others."""
     wanted = router.interface_of_id(name).also_of(line)
-    if wanted.body.get("role", NO_ZONE) not in (NO_ZONE, OPEN, zone):
-        line.note("warning", "two-zones", f"{name} has the zone {wanted.body['role']} already, which stays.")
+    before = wanted.body.get("role", NO_ZONE)
+    if zone == WAN and before == LAN and name not in router.zoned:
+        line.note("warning", "zone-changed", f"{name} has the zone lan here: it gets the zone wan.")
+    elif before not in (NO_ZONE, OPEN, zone):
+        line.note("warning", "two-zones", f"{name} has the zone {before} already, which stays.")
         return
     wanted.body["role"] = zone
+    router.zoned.add(name)
 
 
 MEMBER = Menu(

@@ -19,7 +19,7 @@ from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
 from weir.kinds.firewall import Firewall
 from weir.model.members import parse_ports
-from weir.model.zones import NO_ZONE, OPEN, WAN
+from weir.model.zones import LAN, NO_ZONE, OPEN, WAN
 
 _TYPES = {
     ("srcnat", "masquerade"): "masquerade",
@@ -113,10 +113,17 @@ def _is_one_host(text: str) -> bool:
 def _leads_outside(router: Router, row: Row) -> None:
     """Where no list says so, an interface that masquerades for everybody is outside."""
     found = router.interface_of_id(row.values["out_interface"], row.line)
-    is_free = found.body.get("role", NO_ZONE) in (NO_ZONE, OPEN) and not found.body.get("disabled")
-    if is_free and not _NARROWS & row.values.keys():
+    zone = found.body.get("role", NO_ZONE)
+    if zone == WAN or found.id in router.zoned or found.body.get("disabled") or _NARROWS & row.values.keys():
+        return
+    if zone in (NO_ZONE, OPEN):
         found.body["role"] = WAN
         row.changed("zone", f"{found.id} is in no interface list, and masquerades: it gets the zone wan.")
+    elif zone == LAN:
+        found.body["role"] = WAN
+        row.warn("zone-changed", f"{found.id} masquerades, and has the zone lan here: it gets the zone wan.")
+    else:
+        row.warn("two-zones", f"{found.id} masquerades, and has the zone {zone} here, which stays.")
 
 
 def _direction(row: Row, body: Json, chain: str, action: str) -> None:
