@@ -12,7 +12,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +287,56 @@ def test_a_finding_is_told_once_when_it_begins_and_once_when_it_ends(made: Made)
     assert "A port has one lock for all cores (spare0)" in first["Subject"]
     assert "is not seen any more" in last.get_content()
     assert state(rig, "noc")["waiting"] == 0
+
+
+def events(posts: list[Any]) -> list[str]:
+    return [json.loads(body)["event"] for _, _, body in posts]
+
+
+def test_a_target_that_joins_a_rule_is_told_what_lasts_and_nobody_else_again(made: Made) -> None:
+    rig = made.rig
+    forget(rig)
+    with mail_server(rig.internet, SERVER) as post, web_server(rig.internet, SERVER) as web:
+        rule = AlertRule("all", severity="notice", targets=("chat",))
+        rig.commit(mail(post.port), hook(web.port), rule)
+        sick(rig)
+        until("the first is told", lambda: web.posts)
+        rig.commit(replace(rule, targets=("chat", "noc")))
+        until("the one that joined is told", lambda: post.mails, 10.0)
+        rig.commit(mail(post.port, disabled=True))
+        rig.commit(mail(post.port))
+        until("who is back is told again", lambda: len(post.mails) == 2, 10.0)
+        rig.commit(rule)
+        looks_pass(rig)
+        healed(rig)
+        until("the end is told", lambda: len(web.posts) > 1)
+        looks_pass(rig)
+    assert events(web.posts) == ["begins", "ends"]
+    assert len(post.mails) == 2, "no rule names it at the end"
+
+
+def test_of_several_rules_for_one_target_each_finding_is_told_once(made: Made) -> None:
+    rig = made.rig
+    forget(rig)
+    with web_server(rig.internet, SERVER) as web:
+        rules = (
+            AlertRule("all", severity="notice", targets=("chat",)),
+            AlertRule("other", severity="notice", targets=("chat",), repeat_after_s=1),
+            AlertRule("worse", severity="notice", targets=("chat",), repeat_after_s=600),
+        )
+        rig.commit(hook(web.port), *rules)
+        sick(rig)
+        until("it is told again, by the rule that repeats soonest", lambda: len(web.posts) >= 3)
+        healed(rig)
+        until("the end is told", lambda: "ends" in events(web.posts))
+        looks_pass(rig)
+    told = events(web.posts)
+    assert told == ["begins", *["continues"] * (len(told) - 2), "ends"]
+
+
+def looks_pass(rig: Rig) -> None:
+    before = rig.agent.call("findings")["samples"]
+    until("it looked at things", lambda: rig.agent.call("findings")["samples"] > before + 5)
 
 
 def test_a_target_that_hangs_delays_neither_another_nor_the_agent(made: Made) -> None:

@@ -6,13 +6,13 @@ What was told is remembered in memory: after a start of the agent a finding that
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets as random
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 from weir.adapters.courier import Outcome, deliver
@@ -27,10 +27,8 @@ from weir.parts.wireguard import Sealed
 from weir.store.clock import wall_ms
 from weir.wire.server import Handler, Peer
 
-log = logging.getLogger(__name__)
-
 Key = tuple[str, str, str]
-"""Of what was told: the rule, the finding's code and its subject."""
+"""Of what was told: the target, the finding's code and its subject."""
 
 
 class Alerts:
@@ -65,11 +63,13 @@ class Alerts:
             outbox.stop()
 
     def follow(self, wanted: Mapping[str, Spec]) -> None:
-        """Targets and rules are these from now on. What waits for a target that is gone is dropped."""
+        """Targets and rules are these from now on. What waits for a target that is gone is dropped, and so is
+        what it was told."""
         with self._lock:
             before, self._targets, self._rules = self._targets, targets_of(wanted), rules_of(wanted)
             for name in before.keys() - self._targets.keys():
                 self._outboxes.pop(name).stop()
+            self._told = {key: told for key, told in self._told.items() if key[0] in self._targets}
             for name, spec in self._targets.items():
                 send = partial(self._attempt, spec)
                 if name not in self._outboxes:
@@ -81,33 +81,43 @@ class Alerts:
         """These are the findings now. Never waits for anybody outside."""
         now_s = time.monotonic()
         with self._lock:
-            told: dict[Key, tuple[Json, float]] = {}
-            for rule in self._rules.values():
-                for finding in filter(partial(is_meant, rule), findings):
-                    key = (rule.id, finding["code"], finding["subject"])
-                    told[key] = (finding, self._told_s(rule, key, finding, now_s))
-            for key in self._told.keys() - told.keys():
-                rule_now, finding = self._rules.get(key[0]), self._told[key][0]
-                if rule_now is not None and is_meant(rule_now, finding):
-                    self._tell("ends", finding, rule_now.targets)
-            self._told = told
+            meant = self._meant(findings)
+            for key in self._told.keys() - meant.keys():
+                finding = self._told[key][0]
+                if key in self._meant((finding,)):
+                    self._tell("ends", finding, key[0])
+            self._told = {
+                key: (finding, self._told_s(key, finding, repeat_after_s, now_s))
+                for key, (finding, repeat_after_s) in meant.items()
+            }
 
-    def _told_s(self, rule: RuleSpec, key: Key, finding: Json, now_s: float) -> float:
+    def _meant(self, findings: Iterable[Json]) -> dict[Key, tuple[Json, int]]:
+        """Which target is told of which finding, and again after how many seconds (0: not): of several rules
+        the one that repeats soonest."""
+        found: dict[Key, tuple[Json, int]] = {}
+        for rule, finding in product(self._rules.values(), findings):
+            if is_meant(rule, finding):
+                for name in self._targets.keys() & set(rule.targets):
+                    key = (name, finding["code"], finding["subject"])
+                    others = found[key][1] if key in found else 0
+                    again = min(filter(None, (others, rule.repeat_after_s)), default=0)
+                    found[key] = (finding, again)
+        return found
+
+    def _told_s(self, key: Key, finding: Json, repeat_after_s: int, now_s: float) -> float:
         """When it was told last, which may be now."""
         known = self._told.get(key)
         if known is None:
-            self._tell("begins", finding, rule.targets)
+            self._tell("begins", finding, key[0])
             return now_s
-        if rule.repeat_after_s and now_s - known[1] >= rule.repeat_after_s:
-            self._tell("continues", finding, rule.targets)
+        if repeat_after_s and now_s - known[1] >= repeat_after_s:
+            self._tell("continues", finding, key[0])
             return now_s
         return known[1]
 
-    def _tell(self, event: Event, finding: Json, targets: Iterable[str]) -> None:
+    def _tell(self, event: Event, finding: Json, target: str) -> None:
         message = messages.about(event, finding, _router(), random.token_hex(8), wall_ms())
-        for name in targets:
-            if name in self._outboxes:
-                self._outboxes[name].put(message)
+        self._outboxes[target].put(message)
 
     def learn(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
         """The state of targets; of one that is disabled nothing is known."""
