@@ -37,8 +37,9 @@ def listening(namespace: str, address: str, port: int = 0) -> socket.socket:
 
 @dataclass
 class MailServer:
-    """`way` says how it takes what comes: `takes`, `hangs`, `cuts`, `drips`, `refuses`, `not now`, or
-    `refuses one` of the recipients. It speaks as RFC 5321 has it; no part of it is `smtplib`."""
+    """`way` says how it takes what comes: `takes`, `hangs`, `cuts`, `drips`, `refuses`, `not now`, `repeats`
+    what it is sent to log in, or `refuses one` of the recipients. It speaks as RFC 5321 has it; no part of it
+    is `smtplib`."""
 
     listener: socket.socket
     encrypts: ssl.SSLContext | None = None
@@ -100,6 +101,9 @@ class MailServer:
                 handle = self.encrypts.wrap_socket(handle, server_side=True)
                 lines = handle.makefile("rb")
             elif verb == "AUTH":
+                if self.way == "repeats":
+                    say(f"535 5.7.8 {line} is not it")
+                    continue
                 _, user, password = base64.b64decode(line.split()[2]).decode().split("\0")
                 say("235 ok" if (user, password) == self.login else f"535 5.7.8 {password} is not it")
             elif verb == "RCPT" and (
@@ -128,10 +132,12 @@ def _until_dot(lines: Any) -> str:
 
 @dataclass
 class WebServer:
-    """`way`: `takes`, `hangs`, `cuts`, `fails` (500, repeating all), `moves` (302) or `babbles`."""
+    """`way`: `takes`, `hangs`, `cuts`, `fails` (500, with what it `says` or repeating all), `moves` (302) or
+    `babbles`."""
 
     server: HTTPServer
     way: str = "takes"
+    says: bytes = b""
     posts: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     connections: int = 0
 
@@ -171,7 +177,7 @@ def web_server(
             if made.way == "takes":
                 made.posts.append((self.path, dict(self.headers), body))
             self.send_response({"takes": 204, "fails": 500, "moves": 302}[made.way])
-            said = str(self.headers).encode() if made.way == "fails" else b""
+            said = (made.says or str(self.headers).encode()) if made.way == "fails" else b""
             if made.way == "moves":
                 self.send_header("Location", "http://192.0.2.1/elsewhere")
             self.send_header("Content-Length", str(len(said)))

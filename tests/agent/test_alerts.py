@@ -250,6 +250,35 @@ def test_a_server_that_repeats_what_it_was_sent_does_not_make_the_token_known(ma
     assert PASSWORD not in rig.agent_log() and PASSWORD not in json.dumps(state(rig, "chat"))
 
 
+@pytest.mark.parametrize(
+    "says",
+    [
+        PASSWORD,
+        base64.b64encode(PASSWORD.encode()).decode(),
+        *("." * (end - len(PASSWORD) // 2) + PASSWORD + "." * 9000 for end in (300, 400, 4096)),
+        " " * (4096 - len(PASSWORD) // 2) + PASSWORD,
+    ],
+    ids=["bare", "base64", "over 300", "over 400", "over 4096", "over 4096 after blanks"],
+)
+def test_no_part_of_a_token_is_shown_wherever_an_answer_has_it(made: Made, says: str) -> None:
+    rig = made.rig
+    with web_server(rig.internet, SERVER, way="fails") as server:
+        server.says = says.encode()
+        rig.commit(hook(server.port, token=sealed(rig, "chat", "token", f"Bearer {PASSWORD}")))
+        answer = refused(rig, "chat")
+    assert answer.startswith("it answered 500 Internal Server Error")
+    assert PASSWORD[:3] not in answer and says[:12] not in answer.replace(".", "")
+
+
+def test_a_password_is_not_shown_as_a_login_sends_it(made: Made) -> None:
+    rig = made.rig
+    password = sealed(rig, "noc", "password", PASSWORD)
+    way = {"login": ("weir", PASSWORD), "way": "repeats"}
+    with mail_server(rig.internet, SERVER, encrypts=made.trusted, **way) as server:
+        rig.commit(mail(server.port, security="starttls", username="weir", password=password))
+        assert refused(rig, "noc") == "it answered 535 5.7.8 AUTH PLAIN *** is not it"
+
+
 def test_a_webhook_with_a_bad_certificate_gets_nothing(made: Made) -> None:
     for context in (made.strange, made.misnamed):
         with web_server(made.rig.internet, SERVER, context) as server:

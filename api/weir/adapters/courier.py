@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from weir.adapters.process import ENVIRONMENT
+from weir.redaction import redacted
 
 ATTEMPT_S = 20.0
 """One attempt as a whole: a server may answer each step just in time."""
@@ -65,7 +66,8 @@ def _outcome(process: subprocess.Popen[bytes], order: dict[str, Any], until_s: f
         found = json.loads(said)
         return Outcome(bool(found["delivered"]), str(found["answer"]))
     except (ValueError, KeyError, TypeError):
-        text = said.decode("utf-8", "replace").replace(order["secret"] or "\0", "***")
+        text, is_cut = said.decode("utf-8", "replace"), len(said) >= MOST_BYTES
+        text = redacted(text, order["secret"], order["username"], is_cut=is_cut)
         text = " ".join(text.split())[-_SHOWN_CHARS:]
         return Outcome(False, f"the process for it failed: {text or 'it said nothing'}")
 

@@ -14,6 +14,7 @@ from typing import Any
 from weir.courier import mail, webhook
 from weir.courier.dial import Failed, words_of
 from weir.probes.confine import confine
+from weir.redaction import redacted
 
 MOST_CHARS = 400
 SENDS: dict[str, Callable[[dict[str, Any]], str]] = {"mail": mail.send, "webhook": webhook.send}
@@ -28,14 +29,13 @@ def main(argv: list[str]) -> int:
         is_delivered, said = True, SENDS[order["type"]](order)
     except (Failed, OSError, SMTPException, HTTPException) as error:
         is_delivered, said = False, words_of(error)
-    json.dump({"delivered": is_delivered, "answer": shown(said, order["secret"])}, sys.stdout)
+    json.dump({"delivered": is_delivered, "answer": shown(said, order)}, sys.stdout)
     return 0
 
 
-def shown(text: str, secret: str) -> str:
+def shown(text: str, order: dict[str, Any]) -> str:
     """One printable line of bounded length, without the secret: a server may repeat what it was sent."""
-    if secret:
-        text = text.replace(secret, "***")
+    text = redacted(text, order["secret"], order["username"])
     printable = "".join(char if char.isprintable() else " " for char in text)
     return " ".join(printable.split())[:MOST_CHARS]
 

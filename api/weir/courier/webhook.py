@@ -10,8 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from weir.courier.dial import STEP_S, Failed, dial, trusting
+from weir.redaction import redacted
 
-_SHOWN_BYTES = 300
+_READ_BYTES = 4096
+"""Of an answer that is no success: enough to show, and for a secret that is dropped at the end of it."""
+_SHOWN_CHARS = 300
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -39,10 +42,16 @@ def send(order: dict[str, Any]) -> str:
         said = f"{answer.status} {answer.reason}".strip()
         if 200 <= answer.status < 300:
             return said
-        more = " ".join(answer.read(_SHOWN_BYTES).decode("utf-8", "replace").split())
+        more = _shown(answer.read(_READ_BYTES), order["secret"])
         moved = answer.getheader("Location")
     finally:
         connection.close()
     if moved:
         more = f"it moved to {moved}, which is not followed"
     raise Failed(f"it answered {said}{f': {more}' if more else ''}")
+
+
+def _shown(said: bytes, secret: str) -> str:
+    """The start of it; the secret is gone before anything is cut, so no part of it stays."""
+    text = redacted(said.decode("utf-8", "replace"), secret, is_cut=len(said) == _READ_BYTES)
+    return " ".join(text.split())[:_SHOWN_CHARS]
