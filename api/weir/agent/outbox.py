@@ -26,11 +26,10 @@ GIVEN_UP_AFTER_S = 24 * 3600.0
 Send = Callable[[Message], Outcome]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Waiting:
     message: Message
     since_s: float
-    tries: int = 0
 
 
 class Outbox:
@@ -42,8 +41,11 @@ class Outbox:
         self._first_wait_s = first_wait_s
         self._news = threading.Condition()
         self._waiting: deque[_Waiting] = deque()
+        self._under_way: _Waiting | None = None
+        """It is not in the queue meanwhile."""
         self._is_stopped = False
-        self._is_hurried = False
+        self._tries = 0
+        """Attempts that failed since the receiver took one, whichever message it was."""
         self._due_s = 0.0
         self._lost = 0
         self._delivered_ms: int | None = None
@@ -53,7 +55,7 @@ class Outbox:
     def put(self, message: Message) -> None:
         """Never waits."""
         with self._news:
-            if len(self._waiting) >= MOST_WAITING:
+            if self._waiting and self._held() >= MOST_WAITING:
                 self._waiting.popleft()
                 self._lost += 1
             self._waiting.append(_Waiting(message, time.monotonic()))
@@ -66,7 +68,7 @@ class Outbox:
     def hurry(self, send: Send) -> None:
         """The receiver is configured in another way: what waits is tried at once, in that way."""
         with self._news:
-            self._send, self._is_hurried = send, True
+            self._send, self._tries, self._due_s = send, 0, 0.0
             self._news.notify()
 
     def stop(self) -> None:
@@ -76,11 +78,13 @@ class Outbox:
             self._news.notify()
 
     def note(self, outcome: Outcome) -> None:
-        """An attempt was made, here or as a test."""
+        """An attempt was made, here or as a test. After one that was taken nothing that waits is put off."""
         with self._news:
             now_ms = wall_ms()
             if outcome.delivered:
                 self._delivered_ms, self._error = now_ms, None
+                self._tries, self._due_s = 0, 0.0
+                self._news.notify()
             else:
                 self._error = (outcome.answer, now_ms)
 
@@ -92,41 +96,48 @@ class Outbox:
                 "last_delivery": None if delivered_ms is None else moment(delivered_ms),
                 "last_error": None if error is None else error[0],
                 "last_error_at": None if error is None else moment(error[1]),
-                "waiting": len(self._waiting),
+                "waiting": self._held(),
                 "lost": self._lost,
             }
+
+    def _held(self) -> int:
+        return len(self._waiting) + (self._under_way is not None)
 
     def _run(self) -> None:
         while (taken := self._next()) is not None:
             item, send = taken
-            item.tries += 1
-            outcome = send(item.message)
-            self.note(outcome)
-            self._settle(item, outcome)
+            self._settle(item, send, send(item.message))
 
     def _next(self) -> tuple[_Waiting, Send] | None:
-        """The oldest, once it is due; None when the outbox is stopped."""
+        """The oldest, once the receiver is due; None when the outbox is stopped."""
         with self._news:
             while not self._is_stopped:
-                if self._waiting and (wait_s := self._wait_s(self._waiting[0])) <= 0:
-                    self._is_hurried = False
-                    return self._waiting[0], self._send
+                self._give_up_old()
+                wait_s = self._due_s - time.monotonic()
+                if self._waiting and wait_s <= 0:
+                    self._under_way = self._waiting.popleft()
+                    return self._under_way, self._send
                 self._news.wait(wait_s if self._waiting else None)
             return None
 
-    def _wait_s(self, item: _Waiting) -> float:
-        if self._is_hurried or not item.tries:
-            return 0.0
-        return self._due_s - time.monotonic()
+    def _give_up_old(self) -> None:
+        before = self._lost
+        while self._waiting and time.monotonic() - self._waiting[0].since_s > GIVEN_UP_AFTER_S:
+            self._waiting.popleft()
+            self._lost += 1
+        if self._lost > before:
+            log.warning("alert target %s: %d messages are too old: given up", self.name, self._lost - before)
 
-    def _settle(self, item: _Waiting, outcome: Outcome) -> None:
+    def _settle(self, item: _Waiting, send: Send, outcome: Outcome) -> None:
         with self._news:
-            wait_s = min(self._first_wait_s * 2 ** min(item.tries - 1, 16), LONGEST_WAIT_S)
+            self.note(outcome)
+            self._under_way = None
+            if outcome.delivered:
+                return
+            self._waiting.appendleft(item)
+            if send is not self._send:
+                return  # it is configured in another way since: tried at once
+            wait_s = min(self._first_wait_s * 2 ** min(self._tries, 16), LONGEST_WAIT_S)
+            self._tries += 1
             self._due_s = time.monotonic() + wait_s
-            is_old = time.monotonic() - item.since_s > GIVEN_UP_AFTER_S
-            if (outcome.delivered or is_old) and self._waiting and self._waiting[0] is item:
-                self._waiting.popleft()
-                self._lost += not outcome.delivered
-        if not outcome.delivered:
-            told = "given up" if is_old else f"tried again in {wait_s:.0f} s"
-            log.warning("alert target %s: %s; %s", self.name, outcome.answer, told)
+        log.warning("alert target %s: %s; tried again in %.0f s", self.name, outcome.answer, wait_s)
