@@ -119,6 +119,29 @@ def test_ends_that_were_not_measured_are_named_beside_a_router_that_is_well() ->
     assert "the round trip to the device" in at(answer, "device").unknown
 
 
+WRITTEN_DOWN = "its MAC is written down, so nobody asks for it"
+
+
+def test_a_neighbour_that_is_written_down_is_not_said_to_answer() -> None:
+    ends = {
+        "queue": line(upload=flow(0.0, 10 * M, seconds=5)),
+        "device": Station("10.64.0.2", "lan0", "permanent"),
+        "gateway": Station("203.0.113.1", "wan0", "permanent"),
+        "internet_round_trip_us": None,
+    }
+    answer = judge(healthy(**ends))
+    device, gateway = at(answer, "device"), at(answer, "internet")
+    assert (device.state, device.sentence) == ("unknown", f"Not known: 10.64.0.2: {WRITTEN_DOWN}.")
+    assert device.unknown[0] == "the device"
+    assert gateway.state == "unknown" and WRITTEN_DOWN in gateway.sentence
+    assert "answers" not in device.sentence + gateway.sentence
+
+
+def test_a_device_that_is_written_down_and_sends_is_there() -> None:
+    answer = judge(healthy(device=Station("10.64.0.2", "lan0", "permanent")))
+    assert at(answer, "device").sentence == "10.64.0.2 sends packets; round trip 4 ms."
+
+
 def test_an_own_limit_below_the_parents_share_is_the_culprit_also_under_a_full_parent() -> None:
     full = line(download=flow(49 * M, drops_ps=30.0))
     answer = judge(healthy(queue=full, parents=(FULL_TOWER,)))

@@ -21,7 +21,8 @@ from weir.diagnosis.thresholds import (
 
 UNSEEN_DEVICE = "loss between the device and this router"
 UNSEEN_INTERNET = "loss behind the gateway"
-ANSWERS = ("reachable", "permanent")
+WRITTEN_DOWN = "its MAC is written down, so nobody asks for it"
+"""Of a permanent entry, which the kernel never verifies (NUD_PERMANENT, ip-neighbour(8))."""
 LOSING = (
     "backlog-full", "ring-overrun", "one-core-works", "control-plane-starved", "neighbours-full",
     "connections-full",
@@ -39,14 +40,18 @@ def device(measured: Measured) -> Judged:
     numbers = _round_trip("device_round_trip_ms", measured.device_round_trip_us, DEVICE_ROUND_TRIP_US)
     unseen = (UNSEEN_DEVICE, *(() if numbers else ("the round trip to the device",)))
     sends = line is not None and not line.unmeasured and line.upload.rate_bps > 0
-    answers = station.state in ANSWERS
-    if not sends and not answers:
-        why = station.reason or f"{_named(station)} was not heard of lately ({station.state})"
-        said = f"Not known: {why}."
+    if not sends and station.state != "reachable":
+        said = f"Not known: {_unheard(station)}."
         return Judged("device", subject, "unknown", said, "", numbers, (), ("the device", *unseen))
     said = f"{_named(station)} {'sends packets' if sends else 'answers'}"
     trip = f"; round trip {numbers[0].value:,.0f} ms" if numbers else ""
     return Judged("device", subject, "clear", f"{said}{trip}.", "", numbers, (), unseen)
+
+
+def _unheard(station: Station) -> str:
+    if station.state == "permanent":
+        return f"{_named(station)}: {WRITTEN_DOWN}"
+    return station.reason or f"{_named(station)} was not heard of lately ({station.state})"
 
 
 def _device(measured: Measured) -> Iterator[Judged]:
@@ -166,8 +171,10 @@ def gateway(measured: Measured) -> Judged:
         said = f"The far ends answer after {trip_us / 1000:,.0f} ms"
         return Judged("internet", subject, "clear", f"{said}.", "", numbers, (), (UNSEEN_INTERNET,))
     unseen = ("the round trip to the far ends", UNSEEN_INTERNET)
-    if station.state in ANSWERS:
+    if station.state == "reachable":
         said = f"The gateway {subject} answers; no round trip behind it was seen in the last minute"
+    elif station.state == "permanent":
+        said = f"The gateway {subject}: {WRITTEN_DOWN}; no round trip was seen in the last minute"
     else:
         said = station.reason or "no round trip was seen in the last minute"
     return Judged("internet", subject, "unknown", f"Not known: {said}.", unknown=unseen)
