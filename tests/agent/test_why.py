@@ -128,8 +128,17 @@ def test_a_customer_who_does_not_answer_is_found_by_arp(rig: Rig, parts: Context
 
 def test_an_address_in_no_queue_is_told_so(parts: Context) -> None:
     answer = asked(parts, address="10.64.0.77")
-    assert at(answer, "queue").sentence == "no queue limits 10.64.0.77."
-    assert at(answer, "queue").state == "unknown"
+    assert at(answer, "queue").sentence == "No queue limits 10.64.0.77."
+    assert at(answer, "queue").state == "clear"
+
+
+def test_an_address_that_was_heard_of_is_where_it_was_heard_of(rig: Rig, parts: Context) -> None:
+    rig.run("ip", "neigh", "add", "192.0.2.55", "lladdr", "02:00:00:00:00:55", "dev", "lan0")
+    answer = asked(parts, address="192.0.2.55")
+    assert at(answer, "access").subject == "lan0", "no route leads there by lan0"
+    device = at(answer, "device")
+    assert (device.state, device.subject) == ("unknown", "192.0.2.55")
+    assert "its MAC is written down" in device.sentence
 
 
 def test_a_cable_that_is_pulled_is_the_culprit(rig: Rig, parts: Context) -> None:

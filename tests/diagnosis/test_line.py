@@ -181,9 +181,21 @@ def test_loss_is_known_here_and_said_to_be_unknown_on_both_sides() -> None:
 
 
 def test_without_a_queue_nothing_is_said_of_one() -> None:
-    answer = judge(healthy(queue=None, parents=(), no_queue="no queue limits 10.64.0.9"))
+    unknown = "no queue limits 10.64.0.9 in the main table, and it may be in a VRF"
+    answer = judge(healthy(queue=None, parents=(), queue_unknown=unknown))
     assert at(answer, "queue").state == "unknown"
+    assert at(answer, "queue").sentence == f"Not known: {unknown}."
     assert "Not known: the customer's queue" in answer.sentence
+    assert {loss.sentence for loss in answer.losses if loss.where == "here"} == {f"Not known: {unknown}."}
+
+
+def test_that_no_queue_limits_an_address_is_known() -> None:
+    answer = judge(healthy(queue=None, parents=(), no_queue="10.64.0.9"))
+    assert (at(answer, "queue").state, at(answer, "queue").subject) == ("clear", "10.64.0.9")
+    assert answer.sentence == "It is not this router. No queue limits 10.64.0.9."
+    here = [loss for loss in answer.losses if loss.where == "here"]
+    assert {loss.sentence for loss in here} == {"No queue of its own drops anything: none limits it."}
+    assert [(number.name, number.value) for number in here[0].numbers] == [("dropped_ps", 0.0)]
 
 
 def test_a_router_that_measures_nothing_claims_nothing() -> None:

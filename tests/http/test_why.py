@@ -42,7 +42,7 @@ def with_customers(api: Client, world: World) -> None:
     done = api("POST", "/queues/bulk", {"upsert": queues})
     assert done.status_code == 200, done.text
     agent = world.agent
-    agent.cores = [dict(CORE)]
+    agent.customers.cores = [dict(CORE)]
     agent.findings = findings_json(Findings(), Sample(1.0, 1000)) | {
         "period_s": 5.0,
         "cpu_ms_per_sample": 2.0,
@@ -145,8 +145,23 @@ def test_errors_of_the_port_are_counted_over_time_and_not_since_the_start(api: C
 
 
 @pytest.mark.usefixtures("customers")
+def test_that_no_queue_limits_an_address_is_known_unless_a_vrf_may_have_it(api: Client, world: World) -> None:
+    world.agent.customers.unlimited = {"10.64.0.9"}
+    free = why(api, address="10.64.0.9")
+    assert free["queue"] is None
+    assert free["sentence"].startswith("It is not this router. No queue limits 10.64.0.9.")
+    assert [loss["known"] for loss in free["losses"] if loss["where"] == "here"] == [True, True]
+    world.agent.customers.may_be_in_vrf = True
+    unsure = place(why(api, address="10.64.0.9"), "queue")
+    assert unsure["state"] == "unknown"
+    assert unsure["sentence"] == (
+        "Not known: no queue limits 10.64.0.9 in the main table, and it may be in a VRF."
+    )
+
+
+@pytest.mark.usefixtures("customers")
 def test_a_router_that_is_not_measured_is_not_ruled_out(api: Client, world: World) -> None:
-    world.agent.cores = None
+    world.agent.customers.cores = None
     answer = why(api, queue="acme")
     assert place(answer, "router")["state"] == "unknown"
     assert "It is not this router" not in answer["sentence"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Container
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -30,11 +31,36 @@ from weir.store.clock import wall_ms
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 
 
+class Customers:
+    """One host behind lan0, in the queue `acme` where there is one; what else the agent says of lines."""
+
+    def __init__(self) -> None:
+        self.cores: list[dict[str, Any]] | None = None
+        """What each core did lately (`weir.diagnosis.processors.Spent`)."""
+        self.unlimited: set[str] = set()
+        self.may_be_in_vrf = False
+
+    def line(self, params: dict[str, Any], kernel: Container[tuple[str, str]]) -> dict[str, Any]:
+        address = params.get("address", "10.64.0.2")
+        is_limited = ("queue", "acme") in kernel and address not in self.unlimited
+        queue_id = params.get("queue_id") or ("acme" if is_limited else None)
+        way = {"gateway": None, "shared": [], "station": None}
+        station = {"address": address, "state": "reachable", "confirmed_s": 2.0}
+        return {
+            "queue_id": queue_id,
+            "address": address,
+            "may_be_in_vrf": self.may_be_in_vrf,
+            "towards": params.get("towards", "1.1.1.1"),
+            "access": {
+                **way, "interface": "lan0", "links": [{"name": "lan0", "duplex": "full"}], "station": station
+            },
+            "uplink": {**way, "interface": "wan0", "links": [{"name": "wan0", "duplex": None}]},
+            "cores": self.cores,
+        }  # fmt: skip
+
+
 class Agent(FakeAgent):
     """The fake agent with what the sampler asks; every queue it holds gets a slot."""
-
-    cores: list[dict[str, Any]] | None = None
-    """What each core did lately (`weir.diagnosis.processors.Spent`)."""
 
     def __init__(self, socket: Path, database: Path, slots: int = 4096) -> None:
         super().__init__(socket, database)
@@ -64,6 +90,7 @@ class Agent(FakeAgent):
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None
+        self.customers = Customers()
         self._server = AgentServer(
             socket,
             {
@@ -84,8 +111,6 @@ class Agent(FakeAgent):
                 "findings": lambda _params, _peer: self.findings,
                 "try_remedy": self._try_remedy,
                 **self._stations(),
-                "leases": self._leases,
-                "lease_changes": self._lease_changes,
                 **self.secrets.table(),
                 **self.tools.table(),
                 **self.states.table(),
@@ -128,26 +153,11 @@ class Agent(FakeAgent):
 
     def _stations(self) -> dict[str, Handler]:
         return {
-            "customer_line": self._customer_line,
+            "customer_line": lambda params, _peer: self.customers.line(params, self.kernel),
             "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
+            "leases": self._leases,
+            "lease_changes": self._lease_changes,
         }
-
-    def _customer_line(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
-        """One host behind lan0, in the queue `acme` where there is one."""
-        address = params.get("address", "10.64.0.2")
-        queue_id = params.get("queue_id") or ("acme" if ("queue", "acme") in self.kernel else None)
-        way = {"gateway": None, "shared": [], "station": None}
-        station = {"address": address, "state": "reachable", "confirmed_s": 2.0}
-        return {
-            "queue_id": queue_id,
-            "address": address,
-            "towards": params.get("towards", "1.1.1.1"),
-            "access": {
-                **way, "interface": "lan0", "links": [{"name": "lan0", "duplex": "full"}], "station": station
-            },
-            "uplink": {**way, "interface": "wan0", "links": [{"name": "wan0", "duplex": None}]},
-            "cores": self.cores,
-        }  # fmt: skip
 
     def _leases(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         found = [item for item in self.leases if params["words"] in str(item)]

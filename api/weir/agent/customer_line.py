@@ -15,7 +15,7 @@ from weir.adapters.neighbours import Neighbour, neighbours
 from weir.adapters.netlink import Link, Links
 from weir.adapters.route_lookup import Way, way_to
 from weir.agent.configuration import Configuration
-from weir.agent.hosts import STATES, Looks, queue_at
+from weir.agent.hosts import STATES, Looks, queue_at, queue_in
 from weir.compiler.types import MAIN_DOMAIN, PortSpec
 from weir.diagnosis.processors import Spent
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
@@ -35,12 +35,14 @@ _SHARED = ("bridge", "bond", "team")
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The address whose way is looked for, its domain, and its queue; `interface`: that is the target."""
+    """The address whose way is looked for, its domain, and its queue. `interface`: it is the target, or the
+    address was heard of there. `may_be_in_vrf`: only the main table was looked in."""
 
     queue_id: str | None
     address: str | None
     domain: int
     interface: str | None = None
+    may_be_in_vrf: bool = False
 
 
 class CustomerLine:
@@ -68,7 +70,7 @@ class CustomerLine:
         names = {link.index: link for link in links.values()}
         stations = [item for item in neighbours() if item.ifindex in names]
         asked = self._asked(params, links, names, stations)
-        vrf = self._vrf(asked.domain, links)
+        vrf = self._vrf(asked, links)
         access = _way(asked.address, vrf, names)
         if asked.interface is not None:
             access = {"interface": asked.interface, "gateway": None}
@@ -78,6 +80,7 @@ class CustomerLine:
         return {
             "queue_id": asked.queue_id,
             "address": asked.address,
+            "may_be_in_vrf": asked.may_be_in_vrf,
             "towards": towards,
             "access": _side(access, asked.address, links, names, stations),
             "uplink": _side(uplink, str(towards), links, names, stations),
@@ -92,13 +95,30 @@ class CustomerLine:
             return self._of_queue(queue_id, links, stations)
         if not isinstance(address, str):
             raise Invalid("a queue_id or an address is needed", code="bad-request")
-        address = _address(address)
-        way = _way(address, 0, names)
+        return self._of_address(_address(address), links, names, stations)
+
+    def _of_address(
+        self, address: str, links: Mapping[str, Link], names: Mapping[int, Link], stations: list[Neighbour]
+    ) -> _Asked:
+        """In the domain of the interface where it was heard of, else in the one that the main table leads
+        to."""
+        packed = ip_address(address).packed
+        heard = min(
+            (item for item in stations if item.address == packed and item.mac),
+            key=lambda item: item.confirmed_s,
+            default=None,
+        )
+        on = None if heard is None else names[heard.ifindex].name
+        way = {"interface": on} if on else _way(address, 0, names)
         with self._configuration.lock:
             shaping = self._configuration.compiled.shaping
             port = shaping.ports.get(way["interface"]) if way else None
-            known = queue_at(self._datapath, shaping.classes, port, address)
-        return _Asked(known, address, port.domain if port else MAIN_DOMAIN)
+            if way:
+                known = queue_at(self._datapath, shaping.classes, port, address)
+            else:
+                known = queue_in(self._datapath, shaping.classes, MAIN_DOMAIN, address)
+        elsewhere = on is None and any(link.kind == "vrf" for link in links.values())
+        return _Asked(known, address, port.domain if port else MAIN_DOMAIN, on, elsewhere)
 
     def _of_queue(self, queue_id: str, links: Mapping[str, Link], stations: list[Neighbour]) -> _Asked:
         """The address of a queue's that was heard of last, or the first one of its targets."""
@@ -120,15 +140,16 @@ class CustomerLine:
             return _Asked(queue_id, socket.inet_ntop(last.family, last.address), domain)
         return _Asked(queue_id, _first(prefixes[0]), domain)
 
-    def _vrf(self, domain: int, links: Mapping[str, Link]) -> int:
-        """The index of the VRF that a domain's ports are in; 0 = none."""
-        if domain == MAIN_DOMAIN:
+    def _vrf(self, asked: _Asked, links: Mapping[str, Link]) -> int:
+        """The index of the VRF that the line's interface, or a port of its domain, is in; 0 = none."""
+        if asked.interface is None and asked.domain == MAIN_DOMAIN:
             return 0
         with self._configuration.lock:
             ports: Iterable[PortSpec] = list(self._configuration.compiled.shaping.ports.values())
-        masters = [
-            links[port.ifname].master for port in ports if port.domain == domain and port.ifname in links
-        ]
+        inside = [port.ifname for port in ports if port.domain == asked.domain]
+        if asked.interface is not None:
+            inside = [asked.interface]
+        masters = [links[name].master for name in inside if name in links]
         vrfs = [link.index for link in links.values() if link.kind == "vrf" and link.index in masters]
         return vrfs[0] if vrfs else 0
 

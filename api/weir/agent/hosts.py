@@ -86,10 +86,21 @@ def queue_at(
 ) -> str | None:
     """The queue of an address behind a port; where that depends on the far end (`dst`), the one for all other
     ends. None: no queue limits it."""
-    slot = NO_SLOT
-    if port is not None:
-        host = ip_address(address)
-        slot = datapath.lookup(port.domain, host.version, int(host)) or port.interface_slot
+    if port is None:
+        return None
+    return queue_in(datapath, classes, port.domain, address, port.interface_slot)
+
+
+def queue_in(
+    datapath: Looks,
+    classes: Mapping[int, ClassSpec],
+    domain: int,
+    address: str,
+    interface_slot: int = NO_SLOT,
+) -> str | None:
+    """The queue of an address in a domain, or else the one of its interface. None: no queue limits it."""
+    host = ip_address(address)
+    slot = datapath.lookup(domain, host.version, int(host)) or interface_slot
     taken = classes.get(slot)
     while taken is not None and not taken.is_queue:
         taken = classes.get(taken.parent_slot)

@@ -38,7 +38,7 @@ def why(session: Session, who: str, towards: str | None) -> None:
 
 def _show(found: Json) -> None:
     queue = found["queue"]
-    who = [found["address"] or "", f"queue {queue['name']}" if queue else "in no queue"]
+    who = [found["address"] or "", f"queue {queue['name']}" if queue else ""]
     click.echo(output.clean(", ".join(part for part in who if part)) + f", towards {found['towards']}")
     click.echo(output.clean(found["sentence"]))
     click.echo()

@@ -84,8 +84,11 @@ def _losses(measured: Measured) -> Iterator[Loss]:
     line = measured.queue
     for way in WAYS:
         yield _beside(way, "before", measured, way == "upload")
-        if line is None or line.unmeasured:
-            why = measured.no_queue if line is None else line.unmeasured
+        if line is None and measured.no_queue:
+            none = (Number("dropped_ps", 0.0, "packets/s"),)
+            yield Loss(way, "here", "No queue of its own drops anything: none limits it.", none)
+        elif line is None or line.unmeasured:
+            why = measured.queue_unknown if line is None else line.unmeasured
             yield Loss(way, "here", f"Not known: {why}.")
         else:
             yield _here(way, line.flow(way))

@@ -14,8 +14,10 @@ from weir.diagnosis.thresholds import DROPS_PS, FULL_SHARE, LONG_WAIT_US, POLICE
 def queue(measured: Measured) -> Judged:
     """The customer's own queue."""
     line = measured.queue
+    if line is None and measured.no_queue:
+        return Judged("queue", measured.no_queue, "clear", f"No queue limits {measured.no_queue}.")
     if line is None:
-        return Judged("queue", "", "unknown", f"{measured.no_queue}.", unknown=("the queue",))
+        return Judged("queue", "", "unknown", f"Not known: {measured.queue_unknown}.", unknown=("the queue",))
     if line.unmeasured:
         return _unmeasured("queue", line)
     found = worst(item for way in WAYS for item in _own(line, way))

@@ -166,7 +166,9 @@ class Measured:
     uplink: Port
     gateway: Station
     no_queue: str = ""
-    """Why there is none."""
+    """The address that no queue limits."""
+    queue_unknown: str = "the queue was not looked up"
+    """Without a queue and `no_queue`: why."""
     device_round_trip_us: float | None = None
     internet_round_trip_us: float | None = None
 

@@ -77,7 +77,7 @@ class WhyService:
             lines = [_line(document, item, stats, told) for item in ([queue] if queue else []) + above]
         trips = self._round_trips(by, queue)
         access, uplink = told["access"], told["uplink"]
-        no_queue = f"no queue limits {told['address']}"
+        no_queue, queue_unknown = _without_queue(told)
         return Why(
             told["queue_id"],
             queue.name if queue else None,
@@ -92,7 +92,8 @@ class WhyService:
                     machine=self._machine(told, stats),
                     uplink=_port(uplink, stats, f"no route leads to {told['towards']}"),
                     gateway=_station(uplink, None, f"no gateway leads to {told['towards']}"),
-                    no_queue=no_queue if queue is None else "",
+                    no_queue=no_queue,
+                    queue_unknown=queue_unknown,
                     device_round_trip_us=trips.get("download"),
                     internet_round_trip_us=trips.get("upload"),
                 )
@@ -121,6 +122,15 @@ class WhyService:
         if found["at_ms"] is None:
             return Machine(cores, share, None, "the router was not looked at yet")
         return Machine(cores, share, tuple(_found(item) for item in found["findings"]))
+
+
+def _without_queue(told: Json) -> tuple[str, str]:
+    """Where the line has no queue: the address that none limits, or else why that is not known."""
+    if told["queue_id"] is not None:  # of the agent's configuration, and not of the API's
+        return "", f"queue {told['queue_id']} is no longer there"
+    if told["may_be_in_vrf"]:
+        return "", f"no queue limits {told['address']} in the main table, and it may be in a VRF"
+    return told["address"], ""
 
 
 def _no_access(told: Json) -> str:

@@ -12445,7 +12445,7 @@ export interface components {
         };
         Why: {
             at: string;
-            /** @description Null: none limits it. */
+            /** @description Null: none limits it, or it is not known. */
             queue: components["schemas"]["WhyQueue"] | null;
             /** @description Of the device; null: the queue has no addresses. */
             address: string | null;

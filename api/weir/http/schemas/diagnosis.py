@@ -153,7 +153,9 @@ class Why(Answer):
     """One customer's line, from the device to the internet."""
 
     at = fields.String()
-    queue = fields.Nested(WhyQueue, allow_none=True, metadata={"description": "Null: none limits it."})
+    queue = fields.Nested(
+        WhyQueue, allow_none=True, metadata={"description": "Null: none limits it, or it is not known."}
+    )
     address = fields.String(
         allow_none=True, metadata={"description": "Of the device; null: the queue has no addresses."}
     )
