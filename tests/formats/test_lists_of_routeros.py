@@ -132,8 +132,8 @@ def test_a_rule_whose_list_lost_entries_says_what_passes_on(action: str) -> None
     )
     lines = [line for line in report.lines if "filter" in line.source]
     assert [line.code for line in lines] == ["entries-lost", "ok", "ok", "ok", "entries-lost"]
-    assert lines[0].reason == "3 entries of its list were not taken: the rule does not stop these here."
-    assert lines[4].reason == "1 entry of its list was not taken: the rule does not stop these here."
+    assert lines[0].reason == "3 entries of “bad” were not taken: the rule does not match these here."
+    assert lines[4].reason == "1 entry of “good” was not taken: the rule does not match these here."
 
 
 @pytest.mark.parametrize("times", [("10s", "1d"), ("1d", "10s")])
@@ -183,3 +183,61 @@ def test_an_interface_that_the_file_calls_a_lan_stays_one_though_it_masquerades(
     report = import_of(both)
     assert only(report, "interface")["role"] == "lan"
     assert report.lines[-1].code == "two-zones"
+
+
+ADDS = (
+    "add chain=input action=add-src-to-address-list address-list=seen address-list-timeout=1d protocol=tcp "
+)
+
+
+@pytest.mark.parametrize("adds", ["psd=21,3s,3,1", "address-list-timeout=never", "protocol=icmp dst-port=5"])
+def test_a_rule_about_what_a_rule_adds_that_is_not_in_force_says_so(adds: str) -> None:
+    drop = "add chain=input action=drop src-address-list=seen\n"
+    report = import_of(
+        f"/ip firewall filter\n{drop}{ADDS}dst-port=22\n{ADDS}{adds}\n{ADDS}psd=1 disabled=yes\n"
+    )
+    assert (report.lines[0].fate, report.lines[0].code) == ("warning", "entries-lost")
+    assert report.lines[0].reason.startswith("1 rule that adds to “seen” was not taken, or disabled:")
+    assert import_of(f"/ip firewall filter\n{drop}{ADDS}dst-port=22\n").lines[0].code == "ok"
+
+
+def test_a_drop_rule_about_a_list_that_nothing_fills_says_so() -> None:
+    text = (
+        "/ip firewall address-list\nadd list=old address=192.0.2.1 disabled=yes\n"
+        "/ip firewall filter\nadd chain=input action=drop src-address-list=bad\n"
+        "add chain=input src-address-list=good\nadd chain=input action=drop src-address-list=old\n"
+    )
+    report = import_of(text)
+    assert [line.code for line in report.lines[1:]] == ["empty-list", "ok", "ok"]
+    by_hand = from_json("set-entry", {"id": "one", "set": "bad", "value": "192.0.2.1/32"})
+    existing = Document([*report.others, by_hand])
+    assert import_of(text, existing).lines[1].code == "ok"
+
+
+def test_a_rule_whose_list_of_interfaces_lost_some_says_so() -> None:
+    report = import_of(
+        LISTS.replace("ether4", "uplink") + "/interface list\nadd name=all-guests include=GUESTS\n"
+        "/ip firewall filter\nadd chain=input action=drop in-interface-list=all-guests\n"
+        "add chain=forward action=drop out-interface-list=GUESTS\nadd chain=input in-interface-list=GUESTS\n"
+        "add chain=input action=drop in-interface-list=!GUESTS\n"
+    )
+    lines = [line for line in report.lines if "filter" in line.source]
+    said = "1 interface of its list was not taken: the rule does not match these here."
+    assert [said in line.reason for line in lines] == [True, True, False, False]
+    assert lines[0].code == "entries-lost"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "said"),
+    [
+        ("src-address-list=office", "1 entry of “office” was not taken: the rule does not match these here."),
+        ("dscp=5", "What it exempted is translated as the rules after it say."),
+    ],
+)
+def test_an_exemption_from_nat_that_is_about_less_says_so(lacks: str, said: str) -> None:
+    lists = "/ip firewall address-list\nadd list=office address=example.com\n/ip firewall nat\n"
+    report = import_of(
+        f"{lists}add chain=srcnat action=accept {lacks}\nadd chain=srcnat action=masquerade {lacks}\n"
+    )
+    assert said in report.lines[1].reason
+    assert said not in report.lines[2].reason

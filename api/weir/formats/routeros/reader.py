@@ -17,6 +17,7 @@ from weir.formats.routeros.commands import QUEUE, Command, read_commands, shown_
 from weir.formats.routeros.lexer import Script, join_lines, names_a_variable, unescape
 from weir.formats.routeros.menus import BY_PATH, read_rows
 from weir.formats.routeros.menus.fates import why_not_taken
+from weir.formats.routeros.menus.lacks import say_what_rules_lack
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.settle import settled
 from weir.formats.routeros.menus.table import Menu
@@ -55,6 +56,7 @@ def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
     if work.router.rows:
         read_rows(work.router)
         others = settled(work.router)
+        say_what_rules_lack(work.router)
     return assemble(
         "routeros",
         work.ordered(),

@@ -208,8 +208,6 @@ def _by_interfaces(router: Router, row: Row, body: Json) -> None:
         row.unfit.append("its interface lists, which would take many rules,")
         pairs = pairs[:1]
     keep_out_of_force(row, body)
-    if body["action"] != "accept" and not row.is_disabled:
-        _say_what_passes(row)
     if several and len(pairs) > 1:
         row.changed("several-rules", f"It became {len(pairs)} rules, one for each interface.")
     for come, leave in pairs:
@@ -219,18 +217,6 @@ def _by_interfaces(router: Router, row: Row, body: Json) -> None:
         router.want_next("firewall-rule", row.line, rule, rule["chain"])
     if not pairs:
         row.leave_out("empty-list", "No interface is in its list, so no packet would match.")
-
-
-def _say_what_passes(row: Row) -> None:
-    """Of a rule that stopped or led elsewhere what it does not match here."""
-    if row.unfit:
-        text_ = "What it stopped or led elsewhere is up to the rules after it and to the zones."
-        row.warn("match-not-taken", text_)
-    names = {row.values[field] for field in ("source_list", "destination_list") if field in row.values}
-    lost = sum(row.router.lost[row.menu.path.split()[0], name] for name in names)
-    if lost:
-        entries = "1 entry of its list was" if lost == 1 else f"{lost} entries of its list were"
-        row.warn("entries-lost", f"{entries} not taken: the rule does not stop these here.")
 
 
 def _incoming(router: Router, row: Row, body: Json) -> list[str | None]:

@@ -142,9 +142,13 @@ def _entry(router: Router, set_id: str, value: str, line: LineDraft, extra: Json
 # -- address lists -----------------------------------------------------------------------------------------
 
 
+def address_set_id(router: Router, name: str) -> str:
+    return router.id_of("set", ("addresses", name), slug(name, "list"))
+
+
 def address_set(router: Router, name: str, line: LineDraft, *, learns_s: int | None = None) -> str:
     """The set of an address list; with `learns_s` rules add to it. A list without entries is an empty set."""
-    object_id = router.id_of("set", ("addresses", name), slug(name, "list"))
+    object_id = address_set_id(router, name)
     before = line.object_id
     body = {"type": "address", "comment": f"Address list {name} of RouterOS"}
     found = router.wanted.get(("set", object_id)) or router.want("set", object_id, line, body)
@@ -185,17 +189,7 @@ def _address_menu(path: str) -> Menu:
         "address": Property("address", _addresses),
         "timeout": Property("timeout", seconds),
     }
-    becomes = "an entry of the set of that name"
-    return Menu(
-        path, becomes, _expiring, fields, {"creation-time": ANY}, after=lambda router: _lost(router, path)
-    )
-
-
-def _lost(router: Router, path: str) -> None:
-    """Count what lists lack here of what was in force in the file."""
-    for row in router.rows.get(path, ()):
-        if row.line.fate == "left-out" and not row.is_disabled:
-            router.lost[path.split()[0], row.given.get("list", "")] += 1
+    return Menu(path, "an entry of the set of that name", _expiring, fields, {"creation-time": ANY})
 
 
 def _expiring(router: Router, row: Row) -> None:

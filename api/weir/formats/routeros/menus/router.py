@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar, cast
@@ -76,8 +75,7 @@ class Pool(NamedTuple):
 class Router:
     """`lists` are the interface lists by name; `unmade` says of an interface's name what it is that Weir does
     not have. `filled` are the sets of addresses that have entries, `others` those of the interfaces that are
-    not in a list, with its name. `lost` counts the entries that were not taken, by `/ip` or `/ipv6` and the
-    name of their address list. `zoned` are the ids of the interfaces whose zone the file names."""
+    not in a list, with its name. `zoned` are the ids of the interfaces whose zone the file names."""
 
     def __init__(self, existing: Document) -> None:
         self.existing = existing
@@ -88,7 +86,6 @@ class Router:
         self.filled: set[str] = set()
         self.others: dict[str, str] = {}
         self.zoned: set[str] = set()
-        self.lost: Counter[tuple[str, str]] = Counter()
         self.pools: dict[str, Pool] = {}
         self.rows: dict[str, list[Row]] = {}
         self.order: dict[tuple[Kind, str], list[Wanted]] = {}

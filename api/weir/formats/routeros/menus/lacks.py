@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rule matches no longer, said at the rule: that is known once all else of the file has its fate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from weir.formats.report import LineDraft, quoted
+from weir.formats.routeros.menus.filter import FILTER, FILTER_6
+from weir.formats.routeros.menus.lists import ADDRESS_LIST, ADDRESS_LIST_6, MEMBER, address_set_id
+from weir.formats.routeros.menus.nat import NAT
+from weir.formats.routeros.menus.router import Router
+from weir.formats.routeros.menus.table import Menu, Row
+from weir.kinds.sets import SetEntry
+
+_STOPPED = "What it stopped or led elsewhere is up to the rules after it and to the zones."
+_EXEMPTED = "What it exempted is translated as the rules after it say."
+
+
+def say_what_rules_lack(router: Router) -> None:
+    """A rule that lets pass or translates less needs no more words than its own; others matter to those after
+    them."""
+    lacks = _Lacks(router)
+    for row in _in_force(router, FILTER, FILTER_6):
+        if row.get("action", "accept") != "accept":
+            lacks.say(row, _STOPPED)
+    for row in _in_force(router, NAT):
+        if row.get("action", "accept") == "accept":
+            lacks.say(row, _EXEMPTED)
+
+
+def _in_force(router: Router, *menus: Menu) -> Iterator[Row]:
+    """What was not disabled in the file."""
+    for menu in menus:
+        yield from (row for row in router.rows.get(menu.path, ()) if not row.is_disabled)
+
+
+class _Lacks:
+    """Lists are known by the first word of their menu (`/ip`, `/ipv6`, `/interface`) and their names."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+        self._disabled: set[LineDraft] = {
+            line
+            for rules in router.order.values()
+            for rule in rules
+            if rule.body.get("disabled")
+            for line in rule.lines
+        }
+        adding = [row for row in _in_force(router, FILTER, FILTER_6) if _adds(row)]
+        self._entries = self._missing("list", _in_force(router, ADDRESS_LIST, ADDRESS_LIST_6))
+        self._adders = self._missing("address-list", adding)
+        self._members = self._missing("list", _in_force(router, MEMBER))
+        self._named = {(row.menu.root, row.given["address-list"]) for row in adding}
+        for menu in (ADDRESS_LIST, ADDRESS_LIST_6):
+            rows = router.rows.get(menu.path, ())
+            self._named |= {(menu.root, row.given.get("list", "")) for row in rows}
+        self._held = {item.set for item in router.existing.every(SetEntry)}
+
+    def _missing(self, key: str, rows: Iterable[Row]) -> Counter[tuple[str, str]]:
+        gone = (row for row in rows if row.line.fate == "left-out" or row.line in self._disabled)
+        return Counter((row.menu.root, row.given.get(key, "")) for row in gone)
+
+    def say(self, row: Row, effect: str) -> None:
+        if row.line.fate == "left-out":
+            return
+        if row.line in self._disabled:
+            row.warn("match-not-taken", effect)
+        self._say_of_interfaces(row)
+        names = {row.values[field] for field in ("source_list", "destination_list") if field in row.values}
+        for name in sorted(names):
+            self._say_of_addresses(row, name)
+
+    def _say_of_addresses(self, row: Row, name: str) -> None:
+        key, shown = (row.menu.root, name), quoted(name)
+        if entries := self._entries[key]:
+            what = _were(entries, f"entry of {shown}", f"entries of {shown}")
+            row.warn("entries-lost", f"{what} not taken: the rule does not match these here.")
+        if adders := self._adders[key]:
+            what = _were(adders, f"rule that adds to {shown}", f"rules that add to {shown}")
+            row.warn("entries-lost", f"{what} not taken, or disabled: what these added is not matched here.")
+        if key not in self._named and address_set_id(self._router, name) not in self._held:
+            row.warn("empty-list", f"Nothing in the file fills {shown}: the rule matches nothing here.")
+
+    def _say_of_interfaces(self, row: Row) -> None:
+        names = {row.values[field] for field in ("in_list", "out_list") if field in row.values}
+        reached = {item for name in names for item in _with_included(self._router, name)}
+        if gone := sum(self._members["/interface", name] for name in reached):
+            what = _were(gone, "interface of its list", "interfaces of its list")
+            row.warn("entries-lost", f"{what} not taken: the rule does not match these here.")
+
+
+def _were(number: int, one: str, several: str) -> str:
+    return f"1 {one} was" if number == 1 else f"{number} {several} were"
+
+
+def _adds(row: Row) -> bool:
+    return row.get("action", "").startswith("add-") and "address-list" in row.given
+
+
+def _with_included(router: Router, name: str) -> list[str]:
+    """The lists whose members are in a list; none of one that is excluded, or all others than a list."""
+    found = [name] if name in router.lists else []
+    for item in found:
+        found += [other for other in router.lists[item].include if other not in found]
+    return found
