@@ -177,3 +177,16 @@ def test_a_set_that_thousands_of_rules_name_knows_its_lines_at_once() -> None:
     took_s = time.process_time() - started
     assert list(wanted.lines) == lines
     assert took_s < 1
+
+
+@pytest.mark.parametrize(
+    ("said", "is_in_it"), [("GUESTS", False), ("!GUESTS", True), ("WAN", True), ("LAN", False)]
+)
+@pytest.mark.parametrize("rule", ["filter\nadd chain=forward", "nat\nadd chain=dstnat action=redirect"])
+def test_an_interface_and_a_list_are_the_interface_where_it_is_in_the_list(
+    rule: str, said: str, is_in_it: bool
+) -> None:
+    report = import_of(f"{LISTS}/ip firewall {rule} in-interface=ether1 in-interface-list={said}\n")
+    rules = of_kind(report, "firewall-rule") + of_kind(report, "nat-rule")
+    assert [found.get("in_interface", found.get("interface")) for found in rules] == ["ether1"] * is_in_it
+    assert (report.lines[-1].code == "empty-list") is not is_in_it

@@ -12,6 +12,7 @@ from weir.formats.routeros.menus.convert import seconds, text
 from weir.formats.routeros.menus.lists import ZONES, address_set, interface_set, set_of_others
 from weir.formats.routeros.menus.matches import (
     MATCHES,
+    NO_INTERFACE,
     QUIET,
     SIDES,
     address_matches,
@@ -199,9 +200,7 @@ def _may_let_pass(row: Row) -> bool:
 def _by_interfaces(router: Router, row: Row, body: Json) -> None:
     """One rule, or several that follow one another, as a rule of Weir names one interface or a set."""
     incoming = _incoming(router, row, body)
-    outgoing = [row.values["out_interface"]] if "out_interface" in row.values else [None]
-    if "out_list" in row.values:
-        outgoing = list(_outgoing(router, row))
+    outgoing = _outgoing(router, row)
     pairs = list(product(incoming, outgoing))
     several = len(pairs) > 1
     if several and (len(pairs) > MAX_RULES or "limit" in row.values):
@@ -216,14 +215,12 @@ def _by_interfaces(router: Router, row: Row, body: Json) -> None:
         rule.update({"out_interface": leave} if leave else {})
         router.want_next("firewall-rule", row.line, rule, rule["chain"])
     if not pairs:
-        row.leave_out("empty-list", "No interface is in its list, so no packet would match.")
+        row.leave_out(*NO_INTERFACE)
 
 
 def _incoming(router: Router, row: Row, body: Json) -> list[str | None]:
-    if "in_interface" in row.values:
-        return [row.values["in_interface"]]
-    if "in_list" not in row.values:
-        return [None]
+    if "in_interface" in row.values or "in_list" not in row.values:
+        return named_interfaces(router, row.get("in_list"), row.get("in_interface"))
     name = row.values["in_list"]
     inside = name.removeprefix("!")
     needs_names = any(item in body for item in ("source", "source_set")) or body["action"] == "return"
@@ -234,14 +231,14 @@ def _incoming(router: Router, row: Row, body: Json) -> list[str | None]:
         body["source_set"] = set_of_others(router, inside, row.line)
         row.changed("other-interfaces", f"“Not {inside}” is a set of the other interfaces of the file.")
         return [None]
-    return list(named_interfaces(router, name))
+    return named_interfaces(router, name)
 
 
 def _outgoing(router: Router, row: Row) -> list[str | None]:
-    name = row.values["out_list"]
-    if name.startswith("!"):
+    name = row.get("out_list")
+    if name is not None and name.startswith("!"):
         row.changed("other-interfaces", f"“Not {name[1:]}” are the other interfaces of the file.")
-    return named_interfaces(router, name)
+    return named_interfaces(router, name, row.get("out_interface"))
 
 
 def _filter_menu(path: str) -> Menu:

@@ -95,11 +95,11 @@ QUIET = {
 """Weir has no IPsec, so no packet is of a policy. RouterOS has the lists `all` and `none` itself."""
 
 _NO_IPSEC = ("no-ipsec", "Weir has no IPsec, so no packet would match.")
-_NO_INTERFACE = ("empty-list", "No interface is in its list, so no packet would match.")
+NO_INTERFACE = ("empty-list", "No interface is in its list, so no packet would match.")
 _NEVER_MATCHES = {
     "ipsec-policy": (("in,ipsec", "out,ipsec"), _NO_IPSEC),
-    "in-interface-list": (("none", "!all"), _NO_INTERFACE),
-    "out-interface-list": (("none", "!all"), _NO_INTERFACE),
+    "in-interface-list": (("none", "!all"), NO_INTERFACE),
+    "out-interface-list": (("none", "!all"), NO_INTERFACE),
 }
 
 
@@ -130,11 +130,17 @@ SIDES = (
 )
 
 
-def named_interfaces(router: Router, name: str) -> list[str | None]:
-    """The interfaces of a list, or with `!` all others of the file that packets come by."""
-    members = router.members(name.removeprefix("!"))
-    if not name.startswith("!"):
-        return list(members)
+def named_interfaces(router: Router, name: str | None, one: str | None = None) -> list[str | None]:
+    """The interfaces of a list, or with `!` all others of the file that packets come by; with `one` only
+    that, where it is among them. None stands for any."""
+    if name is None:
+        return [one]
+    members = _others(router, name[1:]) if name.startswith("!") else router.members(name)
+    return [item for item in members if one in (None, item)]
+
+
+def _others(router: Router, name: str) -> list[str]:
+    members = router.members(name)
     routed = router.once("routed", lambda: _routed_interfaces(router))
     return [item for item in routed if item not in members]
 

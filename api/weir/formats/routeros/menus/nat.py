@@ -8,6 +8,7 @@ from weir.formats.routeros.menus.convert import prefixes
 from weir.formats.routeros.menus.lists import ZONES
 from weir.formats.routeros.menus.matches import (
     MATCHES,
+    NO_INTERFACE,
     QUIET,
     SIDES,
     address_matches,
@@ -84,7 +85,7 @@ def _nat(router: Router, row: Row) -> None:
     interfaces = _interfaces(router, row, chain, kind)
     keep_out_of_force(row, body)
     if not interfaces:
-        row.leave_out("empty-list", "No interface is in its list, so no connection would match.")
+        row.leave_out(*NO_INTERFACE)
     if len(interfaces) > 1:
         row.changed("several-rules", f"It became {len(interfaces)} rules, one for each interface.")
     if kind == "masquerade" and "out_interface" in row.values and not body.get("disabled"):
@@ -151,17 +152,14 @@ def _direction(row: Row, body: Json, chain: str, action: str) -> None:
 
 def _interfaces(router: Router, row: Row, chain: str, kind: str) -> list[str | None]:
     field, from_list = ("out_interface", "out_list") if chain == "srcnat" else ("in_interface", "in_list")
-    for other in ("out_interface", "out_list", "in_interface", "in_list"):
+    for key in ("out-interface", "out-interface-list", "in-interface", "in-interface-list"):
+        other = row.menu.fields[key].field
         if other in row.values and other not in (field, from_list):
-            row.unfit.append(f"the {other.replace('_', ' ')}")
-    if field in row.values:
-        return [row.values[field]]
-    if from_list not in row.values:
-        return [None]
-    name = row.values[from_list]
-    if ZONES.get(name.lower()) == WAN and kind != "none":
+            row.unfit.append(row.shown(key))
+    name, one = row.get(from_list), row.get(field)
+    if name is not None and one is None and ZONES.get(name.lower()) == WAN and kind != "none":
         return [None]  # every WAN
-    return named_interfaces(router, name)
+    return named_interfaces(router, name, one)
 
 
 def _nat_menu(path: str) -> Menu:
