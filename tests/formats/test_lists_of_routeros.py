@@ -241,3 +241,36 @@ def test_an_exemption_from_nat_that_is_about_less_says_so(lacks: str, said: str)
     )
     assert said in report.lines[1].reason
     assert said not in report.lines[2].reason
+
+
+def test_a_nat_rule_about_the_list_of_wans_says_where_weir_has_more() -> None:
+    rule = "add chain=dstnat action=redirect in-interface-list=WAN protocol=udp dst-port=53\n"
+    assert import_of(f"{LISTS}/ip firewall nat\n{rule}").lines[-1].code == "ok"
+    report = import_of(
+        f"{LISTS}/ip firewall nat\n{rule}add chain=srcnat action=masquerade out-interface=ether9\n"
+        "add chain=dstnat action=redirect in-interface=ether1 in-interface-list=WAN protocol=tcp\n",
+        Document([from_json("interface", {"id": "ether8", "role": "wan"})]),
+    )
+    first, _, last = report.lines[-3:]
+    assert (first.fate, first.code) == ("warning", "every-wan")
+    assert first.reason == "Here it is about every WAN: also ether8, ether9, not in the list “WAN”."
+    assert last.code == "ok"
+
+
+@pytest.mark.parametrize(("network", "code"), [("192.0.2.9", "peer"), ("192.0.2.1", "ok")])
+def test_an_address_with_a_peer_says_that_it_is_not_taken(network: str, code: str) -> None:
+    report = import_of(f"/ip address\nadd address=192.0.2.1/32 network={network} interface=ether1\n")
+    assert report.lines[0].code == code
+
+
+def test_a_port_of_a_bridge_that_takes_frames_without_tags_alone_says_what_it_takes_here() -> None:
+    port = "add bridge=b interface=ether2 frame-types=admit-only-untagged-and-priority-tagged pvid=7\n"
+    report = import_of(f"/interface bridge\nadd name=b vlan-filtering=yes\n/interface bridge port\n{port}")
+    assert report.lines[-1].code == "frame-types"
+
+
+def test_a_property_that_is_given_twice_is_told() -> None:
+    rule = "add chain=forward src-address=192.0.2.1 src-address=192.0.2.2\n"
+    report = import_of(f"/ip firewall filter\n{rule}")
+    assert only(report, "firewall-rule")["source"] == ["192.0.2.2/32"]
+    assert (report.lines[0].fate, report.lines[0].code) == ("warning", "repeated-property")

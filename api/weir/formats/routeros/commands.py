@@ -195,6 +195,7 @@ def _take_apart(script: Script, command: Command, at: int) -> None:
             at = match.end()
             unset, name, string, bare = match.groups()
             if unset is None:
+                command.repeated += [name] if name in command.properties else []
                 command.properties[name] = string if string is not None else bare
         elif (word := _FLAG.match(text, at)) is not None:
             at = word.end()

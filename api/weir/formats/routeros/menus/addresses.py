@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_interface
+
 from weir.formats.identity import slug
 from weir.formats.quantity import truth
 from weir.formats.routeros.menus.convert import (
     COMMON,
     flag,
+    host,
     interface,
     interface_address,
     prefix,
@@ -30,6 +33,8 @@ def _address(router: Router, row: Row) -> None:
         raise ValueError("With eui-64 the address follows from the hardware, which the file does not name.")
     if row.get("pool"):
         raise ValueError("It comes from a delegated prefix, which Weir does not ask for.")
+    if row.get("network") not in (None, str(ip_interface(address).network.network_address)):
+        row.warn("peer", f"Its peer {row.values['network']} is not taken: add a static route to it.")
     wanted.body["addresses"] = list(dict.fromkeys([*wanted.body.get("addresses", ()), address]))
     words = row.get("comment")
     if words and not wanted.body.get("description"):
@@ -50,7 +55,11 @@ _ADDRESS = {
     "interface": Property("interface", text),
 }
 ADDRESS = Menu(
-    "/ip address", "an address of the interface", _address, _ADDRESS, {"network": ANY, "broadcast": ANY}
+    "/ip address",
+    "an address of the interface",
+    _address,
+    {**_ADDRESS, "network": Property("network", host)},
+    {"broadcast": ANY},
 )
 ADDRESS_6 = Menu(
     "/ipv6 address",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule matches no longer, said at the rule: that is known once all else of the file has its fate."""
+"""What a rule matches no longer, or beside what it did, said at the rule. That is known once all else of the
+file has its fate."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ from collections.abc import Iterable, Iterator
 
 from weir.formats.report import LineDraft, quoted
 from weir.formats.routeros.menus.filter import FILTER, FILTER_6
-from weir.formats.routeros.menus.lists import ADDRESS_LIST, ADDRESS_LIST_6, MEMBER, address_set_id
+from weir.formats.routeros.menus.lists import ADDRESS_LIST, ADDRESS_LIST_6, MEMBER, ZONES, address_set_id
 from weir.formats.routeros.menus.nat import NAT
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import Menu, Row
 from weir.kinds.sets import SetEntry
+from weir.model.zones import WAN
 
 _STOPPED = "What it stopped or led elsewhere is up to the rules after it and to the zones."
 _EXEMPTED = "What it exempted is translated as the rules after it say."
@@ -28,6 +30,8 @@ def say_what_rules_lack(router: Router) -> None:
     for row in _in_force(router, NAT):
         if row.get("action", "accept") == "accept":
             lacks.say(row, _EXEMPTED)
+        else:
+            lacks.say_of_every_wan(row)
 
 
 def _in_force(router: Router, *menus: Menu) -> Iterator[Row]:
@@ -72,6 +76,25 @@ class _Lacks:
         for name in sorted(names):
             self._say_of_addresses(row, name)
 
+    def say_of_every_wan(self, row: Row) -> None:
+        """A NAT rule about the list WAN is about every WAN here, and there may be others."""
+        name = row.get("in_list") or row.get("out_list") or ""
+        one = row.get("in_interface") or row.get("out_interface")
+        if ZONES.get(name.lower()) != WAN or one or row.line in self._disabled or row.line.fate == "left-out":
+            return
+        others = sorted(self._wans().difference(self._router.members(name)))
+        if others:
+            shown = ", ".join(others[:20])
+            row.warn(
+                "every-wan", f"Here it is about every WAN: also {shown}, not in the list {quoted(name)}."
+            )
+
+    def _wans(self) -> set[str]:
+        existing = self._router.existing.of_kind("interface")
+        roles = {name: getattr(item, "role", None) for name, item in existing.items()}
+        roles |= {item.id: item.body.get("role") for item in self._router.interfaces()}
+        return {name for name, role in roles.items() if role == WAN}
+
     def _say_of_addresses(self, row: Row, name: str) -> None:
         key, shown = (row.menu.root, name), quoted(name)
         if entries := self._entries[key]:
@@ -81,7 +104,7 @@ class _Lacks:
             what = _were(adders, f"rule that adds to {shown}", f"rules that add to {shown}")
             row.warn("entries-lost", f"{what} not taken, or disabled: what these added is not matched here.")
         if key not in self._named and address_set_id(self._router, name) not in self._held:
-            row.warn("empty-list", f"Nothing in the file fills {shown}: the rule matches nothing here.")
+            row.warn("empty-list", f"Nothing that is imported fills {shown}: the rule matches nothing here.")
 
     def _say_of_interfaces(self, row: Row) -> None:
         names = {row.values[field] for field in ("in_list", "out_list") if field in row.values}

@@ -155,6 +155,8 @@ def _bridge_port(router: Router, row: Row) -> None:
     port.update(row.some("cost"))
     if row.get("frames") == "tagged":
         port["pvid"] = 0
+    elif row.get("frames") == "untagged":
+        row.changed("frame-types", "It takes frames with the tag of one of its VLANs, too.")
     if row.get("horizon"):
         port["isolated"] = True
         row.changed("horizon", "Ports with a horizon are isolated: they reach the router and other ports.")
@@ -181,7 +183,7 @@ PORT = Menu(
                 {
                     "admit-all": "",
                     "admit-only-vlan-tagged": "tagged",
-                    "admit-only-untagged-and-priority-tagged": "",
+                    "admit-only-untagged-and-priority-tagged": "untagged",
                 }
             ),
         ),
