@@ -274,3 +274,32 @@ def test_a_property_that_is_given_twice_is_told() -> None:
     report = import_of(f"/ip firewall filter\n{rule}")
     assert only(report, "firewall-rule")["source"] == ["192.0.2.2/32"]
     assert (report.lines[0].fate, report.lines[0].code) == ("warning", "repeated-property")
+
+
+SAID_TWICE = {
+    "static-route": "/ip route\nadd dst-address=10.0.0.0/8 gateway=192.0.2.1",
+    "dns-forward": "/ip dns static\nadd name=a.lan type=FWD forward-to=192.0.2.1",
+}
+
+
+@pytest.mark.parametrize("kind", SAID_TWICE)
+def test_what_is_said_twice_is_in_force_if_one_of_the_two_is(kind: str) -> None:
+    command = SAID_TWICE[kind]
+    for twice in (f"{command} disabled=yes\n{command}\n", f"{command}\n{command} disabled=yes\n"):
+        assert "disabled" not in only(import_of(twice), kind)
+    assert only(import_of(f"{command} disabled=yes\n" * 2), kind)["disabled"] is True
+
+
+def test_routes_by_two_interfaces_are_two() -> None:
+    command = SAID_TWICE["static-route"]
+    routes = of_kind(import_of(f"{command}%ether1\n{command}%ether2\n"), "static-route")
+    assert {route["interface"] for route in routes} == {"ether1", "ether2"}
+
+
+def test_a_second_server_for_the_names_of_a_domain_is_left_out_and_says_so() -> None:
+    command = SAID_TWICE["dns-forward"]
+    report = import_of(f"{command}\n{command.replace('192.0.2.1', '192.0.2.2')}\n")
+    assert only(report, "dns-forward")["servers"] == [
+        {"address": "192.0.2.1", "port": None, "tls_name": None}
+    ]
+    assert [line.fate for line in report.lines] == ["changed", "left-out"]

@@ -149,7 +149,8 @@ def _route(router: Router, row: Row) -> None:
         number = body.get("distance", 1)
         words = f"{table if table != 'main' else ''} {body['destination']} {through} {number}"
         base = slug(words.replace(":", ".").replace("/", "_"), "route")
-        router.want("static-route", router.id_of("static-route", words, base), row.line, {**body, **way})
+        object_id = router.id_of("static-route", (words, way.get("interface")), base)
+        router.want_in_force("static-route", object_id, row.line, {**body, **way})
 
 
 def _is_blackhole(value: str, _row: Row) -> bool:

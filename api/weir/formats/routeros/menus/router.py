@@ -138,6 +138,13 @@ class Router:
             found.body.update(body)
         return found if line is None else found.of(line)
 
+    def want_in_force(self, kind: Kind, object_id: str, line: LineDraft, body: Json) -> Wanted:
+        """The same, of commands that may say one thing twice: it is in force if one of the two is."""
+        before = self.wanted.get((kind, object_id))
+        if before is not None and not (before.body.get("disabled") and body.get("disabled")):
+            body = {**body, "disabled": False}
+        return self.want(kind, object_id, line, body)
+
     def want_single(self, kind: Kind, line: LineDraft | None, body: Json) -> Wanted:
         """The one object of a kind; what the file does not say of it stays as it is."""
         found = self.wanted.get((kind, kind))

@@ -115,7 +115,10 @@ def _forward(router: Router, row: Row, name: str) -> None:
         row.changed("subdomains", "Names below it are asked there, too.")
     body = {"domain": name, "servers": [{"address": server}], **row.some("comment", "disabled")}
     object_id = router.id_of("dns-forward", name, slug(name, "forward"))
-    router.want("dns-forward", object_id, row.line, body)
+    before = router.wanted.get(("dns-forward", object_id))
+    if before is not None and not before.body.get("disabled") and before.body["servers"] != body["servers"]:
+        raise ValueError(f"Names below {name} are asked by a command before, and elsewhere.")
+    router.want_in_force("dns-forward", object_id, row.line, body)
 
 
 STATIC = Menu(
