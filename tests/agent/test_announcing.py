@@ -236,6 +236,37 @@ def test_what_hosts_may_have_heard_is_remembered_also_when_the_commit_fails(
         backend.daemon.stop()
 
 
+LATE = """#!/bin/sh
+case "$*" in *--configtest*) exit 0;; esac
+echo started
+sleep 0.5
+trap 'echo resuming normal operation' HUP
+while :; do sleep 0.05; done
+"""
+"""A radvd that says that it has begun before it knows what SIGHUP is, as radvd does on a slow machine."""
+
+
+def test_a_commit_right_after_the_first_one_does_not_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = in_place_of_radvd(LATE, tmp_path, monkeypatch)
+    try:
+        bring(backend, SPEC)
+        first = backend.daemon.identity()
+        bring(backend, replace(SPEC, router_lifetime_s=900))
+        assert backend.daemon.identity() == first
+    finally:
+        backend.daemon.stop()
+
+
+def in_place_of_radvd(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AnnouncingBackend:
+    program = folder / "radvd"
+    program.write_text(script)
+    program.chmod(0o755)
+    monkeypatch.setattr("weir.backends.announcing.shutil.which", lambda *_, **__: str(program))
+    return made(folder, [0.0])
+
+
 SLOW = """#!/bin/sh
 case "$*" in *--configtest*) sleep 1.2; exit 0;; esac
 trap : HUP
@@ -248,11 +279,7 @@ while :; do sleep 0.05; done
 def test_check_and_answer_share_one_deadline_and_a_late_answer_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "radvd"
-    program.write_text(SLOW)
-    program.chmod(0o755)
-    monkeypatch.setattr("weir.backends.announcing.shutil.which", lambda *_, **__: str(program))
-    backend = made(tmp_path, [0.0])
+    backend = in_place_of_radvd(SLOW, tmp_path, monkeypatch)
     try:
         bring(backend, SPEC)
         other = replace(SPEC, router_lifetime_s=900)

@@ -209,6 +209,11 @@ class Daemon:
         if not self._signal(self.program.reload):
             raise Unavailable(f"{self.program.name} is not running", code="daemon-died")
 
+    def can_reload(self) -> bool:
+        """Whether the signal of `reload` is heard: it ends a program that has not said yet what it does then."""
+        found = self.identity()
+        return found is not None and _catches(found[0], self.program.reload)
+
     def stop(self) -> None:
         """End it, by force if it does not within `STOP_S`."""
         if self._signal(signal.SIGTERM):
@@ -285,6 +290,16 @@ def _started(pid: int) -> int | None:
         return None
     words = fields.split()
     return None if words[0] in "ZX" else int(words[19])
+
+
+def _catches(pid: int, number: signal.Signals) -> bool:
+    """proc_pid_status(5), `SigCgt`."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return False
+    masks = (int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:"))
+    return any(mask >> number - 1 & 1 for mask in masks)
 
 
 def _words(output: bytes) -> str:

@@ -32,7 +32,7 @@ CONF = "radvd.conf"
 UNIT = "radvd.service"
 _STARTED, _TAKEN = "started", "resuming normal operation"
 """What radvd prints when it has begun, and when it has read its file again. It ends over a file that it does
-not understand."""
+not understand, and by SIGHUP until it has said what it does then, which is after the first of these."""
 
 
 class AnnouncingBackend(DaemonBackend[Wanted]):
@@ -72,7 +72,7 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
         process = self.daemon.identity()
         if process is not None and self._waits is not None:
             word, begun = self._waits
-            if word not in self._text_since(begun):
+            if word not in self._text_since(begun) or not self.daemon.can_reload():
                 return None
             noted = {"process": process, "digest": _digest(self.daemon.read())}
             files.replace(self._note, json.dumps(noted).encode())
