@@ -19,13 +19,18 @@ import pytest
 from lab import netns
 from tests.agent.rig import Rig, lan, running, wan
 from tests.agent.test_effects import committed
+from tests.agent.test_parts import configured
 from tests.polling import until
 from weir.backends.announcing import CONF, AnnouncingBackend
 from weir.backends.daemons import SETTLED_S
 from weir.kinds.dns import Dns
 from weir.model.announcing import Announcement
+from weir.model.document import Change
+from weir.model.interface import Interface
 from weir.model.problem import ApplyFailed
+from weir.parts import PARTS
 from weir.parts.announcing import AnnounceSpec, PrefixSpec
+from weir.store.clock import Now
 
 PREFIX, OTHER = "2001:db8:64::/64", "2001:db8:65::/64"
 ASK = """
@@ -175,8 +180,13 @@ def bring(backend: AnnouncingBackend, *wanted: AnnounceSpec) -> None:
     backend.verify(difference)
 
 
-def made(folder: Path, now: list[float]) -> AnnouncingBackend:
-    return AnnouncingBackend(folder / "ra", folder / "memory.json", now_s=lambda: now[0])
+def made(folder: Path, now: list[float], ahead_s: float = 0.0) -> AnnouncingBackend:
+    """The clock on the wall goes `ahead_s` before the one since boot."""
+
+    def both() -> Now:
+        return Now(int((now[0] + ahead_s) * 1000), "this boot", int(now[0] * 1000))
+
+    return AnnouncingBackend(folder / "ra", folder / "memory.json", now=both)
 
 
 def test_one_interface_that_ends_beside_another_says_so_until_no_host_can_have_it(tmp_path: Path) -> None:
@@ -200,6 +210,46 @@ def test_one_interface_that_ends_beside_another_says_so_until_no_host_can_have_i
         assert OTHER not in again.daemon.read()[CONF]
         assert OTHER not in (tmp_path / "memory.json").read_text()
         again.daemon.stop()
+    finally:
+        backend.daemon.stop()
+
+
+def test_a_clock_that_is_set_ends_nothing_early_nor_late(tmp_path: Path) -> None:
+    now, year_s = [1000.0], 365 * 86_400.0
+    backend = made(tmp_path, now)
+    changed = replace(SPEC, prefixes=(PrefixSpec(OTHER, True, 60, 60),))
+    try:
+        bring(backend, SPEC)
+        bring(backend, changed)
+        for ahead_s in (-year_s, year_s):
+            assert PREFIX in made(tmp_path, [1059.0], ahead_s).files({"lo": changed})[CONF]
+            assert PREFIX not in made(tmp_path, [1061.0], ahead_s).files({"lo": changed})[CONF]
+    finally:
+        backend.daemon.stop()
+
+
+def test_what_no_host_has_any_more_leaves_by_itself_and_that_is_no_drift(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    backend = made(tmp_path, now)
+    addresses = ("10.64.0.1/24", "2001:db8:65::1/64")
+    port = Interface("lan0", "lan", addresses=("2001:db8:64::1/64",), ra=Announcement())
+    try:
+        with configured(tmp_path, PARTS, announcing=backend) as found:
+            found.apply(0, 1, [Change("interface", "lan0", None, port)])
+            found._settled(found.following.judge(None))
+            found.apply(1, 2, [Change("interface", "lan0", port, replace(port, addresses=addresses))])
+            found._settled(found.following.judge(None))
+            found.pass_time()
+            assert PREFIX in backend.daemon.read()[CONF]
+            now[0] += 86_401.0
+            found.reconcile()
+            assert PREFIX in backend.daemon.read()[CONF]
+            found.pass_time()
+            assert PREFIX not in backend.daemon.read()[CONF] and OTHER in backend.daemon.read()[CONF]
+            assert PREFIX not in (tmp_path / "memory.json").read_text()
+            assert found.drift.to_json() == []
     finally:
         backend.daemon.stop()
 

@@ -121,7 +121,7 @@ def configured(folder: Path, parts: Parts, **others: object) -> Iterator[Configu
     backends: dict[str, Any] = {name: Nothing() for name in names}
     backends["network"].read = lambda: SimpleNamespace(links=("lan0", "lan1"))
     backends["tables"].topics = frozenset(("hooks",))
-    executor = Executor(**backends, **others, parts=parts)  # type: ignore[arg-type]
+    executor = Executor(**backends | others, parts=parts)
     sharing: Any = SimpleNamespace(reset=lambda _: None, follow=lambda _: None)
     found = Configuration(executor, sharing, Following(store, None), 64)
     assert found.open_store()

@@ -210,7 +210,7 @@ class Daemon:
             raise Unavailable(f"{self.program.name} is not running", code="daemon-died")
 
     def can_reload(self) -> bool:
-        """Whether the signal of `reload` is heard: it ends a program that has not said yet what it does then."""
+        """Whether it catches the signal of `reload`, which ends a program that does not yet."""
         found = self.identity()
         return found is not None and _catches(found[0], self.program.reload)
 

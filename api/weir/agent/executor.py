@@ -147,6 +147,10 @@ class Executor:
         """Something that changes when a daemon ended or was started."""
         return tuple(daemon.daemon.identity() for daemon in self._daemons())
 
+    def pass_time(self) -> tuple[str, ...]:
+        """The daemons' parts that are to be others now by time alone."""
+        return tuple(daemon.name for daemon in self._daemons() if daemon.pass_time())
+
     def _daemons(self) -> Iterator[DaemonBackend[Any]]:
         for stage in self.stages.values():
             if isinstance(stage.backend, DaemonBackend):

@@ -87,10 +87,13 @@ class RunningConfiguration:
         return self._loaded
 
     def pass_time(self) -> None:
-        """Open and close time windows: those whose edge has passed since the last plan."""
+        """Open and close time windows: those whose edge has passed since the last plan. What daemons are
+        given for a time only ends as well. That is no drift."""
         with self.lock:
             if self._loaded:
                 self._advance((), strict=False)
+                if over := self.executor.pass_time():
+                    self._sync(over, "time")
 
     def reconcile(self, parts: Iterable[str] | None = None) -> Synced:
         """Compare the kernel with what is wanted and repair it (None: all parts); what was found is in the

@@ -7,11 +7,12 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
-from typing import Any
 
 from weir.adapters import files
 from weir.parts.announcing import AnnounceSpec, PrefixSpec, Wanted
+from weir.store.clock import Deadline, Now
 
 log = logging.getLogger(__name__)
 INTERVAL_S = 600
@@ -24,6 +25,9 @@ _PREFIX = re.compile(
 Prefixes = Mapping[str, Sequence[PrefixSpec]]
 Ended = Mapping[str, Sequence[str]]
 """By interface, the prefixes that hosts are to give up."""
+Row = tuple[int, Deadline | None]
+Held = dict[str, dict[str, Row]]
+"""By interface and prefix."""
 
 
 def config_text(wanted: Wanted, ended: Ended) -> str:
@@ -72,19 +76,19 @@ def prefixes_in(text: str) -> dict[str, list[PrefixSpec]]:
 
 
 class Announced:
-    """What hosts were told, by interface and prefix: until when they may have it, by the clock on the wall;
-    None while it is announced. A memory that cannot be written is told in the log and costs no commit."""
+    """What hosts were told: the valid lifetime of each prefix, and until when they may have it; None while it
+    is announced. A memory that cannot be written is told in the log and costs no commit."""
 
-    def __init__(self, path: Path, now_s: Callable[[], float]) -> None:
+    def __init__(self, path: Path, now: Callable[[], Now]) -> None:
         self._path = path
-        self._now_s = now_s
+        self._now = now
         self._held = self._read()
 
-    def _read(self) -> dict[str, dict[str, Any]]:
+    def _read(self) -> Held:
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
             return {
-                str(name): {str(prefix): (int(row[0]), row[1]) for prefix, row in prefixes.items()}
+                str(name): {str(prefix): _row(*row) for prefix, row in prefixes.items()}
                 for name, prefixes in found.items()
             }
         except FileNotFoundError:
@@ -98,19 +102,32 @@ class Announced:
     def ended(self, wanted: Wanted, *, also_over: bool = False) -> dict[str, list[str]]:
         """What was announced and is not wanted any more while a host may have it; with `also_over` also what
         none has any more and was not forgotten yet."""
-        now_s = self._now_s()
         found: dict[str, list[str]] = {}
         for name, prefixes in self._held.items():
             spec = wanted.get(name)
             kept = {one.prefix for one in spec.prefixes} if spec else set()
             gone = sorted(
                 prefix
-                for prefix, (_, until_s) in prefixes.items()
-                if prefix not in kept and (also_over or until_s is None or until_s > now_s)
+                for prefix, (_, until) in prefixes.items()
+                if prefix not in kept and (also_over or not self._is_over(until))
             )
             if gone:
                 found[name] = gone
         return found
+
+    def forget_over(self) -> bool:
+        """Forget what no host has any more; whether there was something."""
+        held = {
+            name: {prefix: row for prefix, row in prefixes.items() if not self._is_over(row[1])}
+            for name, prefixes in self._held.items()
+        }
+        is_less = held != self._held
+        if is_less:
+            self._keep(held, {})
+        return is_less
+
+    def _is_over(self, until: Deadline | None) -> bool:
+        return until is not None and until.seconds_left(*self._now()) == 0
 
     def note(self, told: Prefixes) -> None:
         """What is about to be announced. What was before has not ended yet."""
@@ -119,27 +136,42 @@ class Announced:
     def remember(self, told: Prefixes) -> None:
         """What is announced now. What was before has ended just now; what is not told as ended, and that no
         host has any more, is forgotten."""
-        now_s = self._now_s()
+        now = self._now()
         said = {(name, one.prefix) for name, specs in told.items() for one in specs}
-        held: dict[str, dict[str, Any]] = {}
+        held: Held = {}
         for name, prefixes in self._held.items():
             held[name] = {}
-            for prefix, (valid_s, until_s) in prefixes.items():
-                end_s = now_s + valid_s if until_s is None else until_s
-                if end_s > now_s or (name, prefix) in said:
-                    held[name][prefix] = valid_s, end_s
+            for prefix, (valid_s, until) in prefixes.items():
+                if not self._is_over(until) or (name, prefix) in said:
+                    held[name][prefix] = valid_s, until or Deadline.after(valid_s, now)
         self._keep(held, told)
 
-    def _keep(self, held: Mapping[str, Mapping[str, Any]], told: Prefixes) -> None:
+    def _keep(self, held: Held, told: Prefixes) -> None:
         """Hold this, and of what is told all that has not ended."""
         found = {name: dict(prefixes) for name, prefixes in held.items()}
         for name, specs in told.items():
             mine = found.setdefault(name, {})
             mine.update((one.prefix, (one.valid_s, None)) for one in specs if one.valid_s)
         self._held = {name: prefixes for name, prefixes in found.items() if prefixes}
-        content = json.dumps(self._held, sort_keys=True).encode()
+        rows = {
+            name: {prefix: _row_json(*row) for prefix, row in prefixes.items()}
+            for name, prefixes in self._held.items()
+        }
+        content = json.dumps(rows, sort_keys=True).encode()
         try:
             if not self._path.exists() or self._path.read_bytes() != content:
                 files.replace(self._path, content, durable=True)
         except OSError as error:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
+
+
+def _row(valid_s: int, until: Sequence[str | int] | None) -> Row:
+    """Of `_row_json`. Raises `TypeError`, `ValueError`."""
+    if until is None:
+        return int(valid_s), None
+    window_s, wall_ms, boot_id, boottime_ms = until
+    return int(valid_s), Deadline(int(window_s), int(wall_ms), str(boot_id), int(boottime_ms))
+
+
+def _row_json(valid_s: int, until: Deadline | None) -> tuple[object, ...]:
+    return valid_s, None if until is None else astuple(until)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +26,8 @@ from weir.model.objects import ConfigObject
 from weir.parts.announcing import Wanted
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
+from weir.store import clock
+from weir.store.clock import Now
 
 CONF = "radvd.conf"
 UNIT = "radvd.service"
@@ -39,13 +40,13 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
     """With `is_unit` systemd runs radvd, as a unit of the image. `memory` outlasts a start of the machine."""
 
     def __init__(
-        self, folder: Path, memory: Path, *, is_unit: bool = False, now_s: Callable[[], float] = time.time
+        self, folder: Path, memory: Path, *, is_unit: bool = False, now: Callable[[], Now] = clock.now
     ) -> None:
         self._said = folder / "said"
         self._note = folder / "taken"
         self._waits: tuple[str, int] | None = None
         """The word that is to follow in what it prints, and behind how many bytes; None: for none."""
-        self._announced = Announced(memory, now_s)
+        self._announced = Announced(memory, now)
         radvd = shutil.which("radvd", path="/usr/sbin:/usr/bin") or "/usr/sbin/radvd"
 
         def command(config: Path) -> Sequence[str]:
@@ -89,10 +90,14 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
     # -- what it is given ------------------------------------------------------------------------------------
 
     def diff(self, held: DaemonState, wanted: Wanted) -> DaemonDifference:
-        """Time alone changes no file: what no host has any more leaves it with the next change."""
+        """Time alone is no difference: what no host has any more stays until it is forgotten, or leaves with
+        another change."""
         given = (self.files(wanted, also_over=also_over) for also_over in (True, False))
         stays, found = (DaemonDifference(self.name, held, each, _digest(each)) for each in given)
         return found if stays else stays
+
+    def pass_time(self) -> bool:
+        return self._announced.forget_over()
 
     def check(self, difference: DaemonDifference, deadline_s: float) -> None:
         """What passes is remembered before a host hears of it: the agent may die meanwhile."""

@@ -110,6 +110,10 @@ class DaemonBackend(ABC, Generic[W]):
         """Of these objects (None: of all) what the daemon knows, by id and field. Thread-safe."""
         return {}
 
+    def pass_time(self) -> bool:
+        """Called every minute: whether its files are to be others now by time alone."""
+        return False
+
     def check(self, difference: DaemonDifference, deadline_s: float) -> None:
         """Have files looked at before anything else sees them. Raises a `Problem`."""
         self.daemon.check(difference.wanted, deadline_s)

@@ -7,6 +7,7 @@ import functools
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -27,6 +28,18 @@ def boot_id() -> str:
     return BOOT_ID.read_text(encoding="ascii").strip()
 
 
+class Now(NamedTuple):
+    """One moment by both clocks, as `Deadline.seconds_left` takes it."""
+
+    wall_ms: int
+    boot_id: str
+    boottime_ms: int
+
+
+def now() -> Now:
+    return Now(wall_ms(), boot_id(), boottime_ms())
+
+
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """The end of a window of `window_s` seconds: boot time for the boot in which it was set, wall time for
@@ -38,10 +51,10 @@ class Deadline:
     boottime_ms: int
 
     @classmethod
-    def after(cls, window_s: int) -> Deadline:
-        """So many seconds from now."""
-        window_ms = window_s * 1000
-        return cls(window_s, wall_ms() + window_ms, boot_id(), boottime_ms() + window_ms)
+    def after(cls, window_s: int, begun: Now | None = None) -> Deadline:
+        """So many seconds from then; None: from now."""
+        at, window_ms = begun or now(), window_s * 1000
+        return cls(window_s, at.wall_ms + window_ms, at.boot_id, at.boottime_ms + window_ms)
 
     def seconds_left(self, now_wall_ms: int, now_boot_id: str, now_boottime_ms: int) -> float:
         """0 when it is due; after a reboot within [0, window]."""
