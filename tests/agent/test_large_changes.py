@@ -54,6 +54,9 @@ class NoKernel(Executor):
             raise ApplyFailed("the kernel refused")
         return Timing(0.0, 0.0)
 
+    def pass_time(self) -> tuple[str, ...]:
+        return ()
+
     def read_once(self) -> AbstractContextManager[None]:
         return nullcontext()
 

@@ -55,6 +55,9 @@ class RecordingKernel:
     def touched(self, _plan: Plan) -> list[str]:
         return []
 
+    def pass_time(self) -> tuple[str, ...]:
+        return ()
+
     def read_once(self) -> AbstractContextManager[None]:
         return nullcontext()
 

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.agent.test_parts import configured
+from tests.polling import until
 from weir.agent import uplink_monitor
 from weir.agent.configuration import Configuration
 from weir.agent.uplink_monitor import UplinkMonitor
@@ -107,6 +112,38 @@ def test_flows_that_cannot_be_sent_up_keep_no_connection_alive_and_are_tried_aga
     assert (forgotten, flows.held) == (["fibre"], [True, True])
     monitor.look()
     assert len(flows.held) == 2
+
+
+@pytest.mark.parametrize("step_s", [-1e9, 1e9])
+def test_a_clock_that_is_set_changes_neither_the_order_nor_for_how_long_one_is_down(
+    monitor: UplinkMonitor, monkeypatch: pytest.MonkeyPatch, step_s: float
+) -> None:
+    begun_ms = time.time_ns() // 1_000_000
+    monitor._uplinks.note("lte", "down")
+    real = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: real() + int(step_s * 1e9))
+    until("the clock goes on", lambda: (monitor.looks()["lte"].down_s or 0.0) >= 0.01)
+    monitor._uplinks.note("fibre", "down")
+    assert monitor._uplinks.in_order(monitor._specs()) == ["fibre", "lte"], "it went down last"
+    assert 0.0 < (monitor.looks()["lte"].down_s or 0.0) < 60.0
+    since = datetime.fromisoformat(monitor.learn_uplinks(["lte"])["lte"]["since"]).timestamp()
+    assert abs(since - begun_ms / 1000 - step_s) < 60.0, "by the clock as it goes now"
+
+
+def test_what_is_told_of_a_switch_is_what_is_known(
+    configuration: Configuration,
+    monitor: UplinkMonitor,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(uplink_monitor, "judged", lambda _rounds, _before: "down")
+    monkeypatch.setattr(monitor, "_flush", lambda _spec: None)
+    monkeypatch.setattr("weir.agent.uplinks.boottime_ms", count(1).__next__)
+    with caplog.at_level(logging.INFO):
+        monitor.look()
+    (fibre, lte) = [text for text in caplog.messages if text.startswith("uplink ")]
+    assert fibre == "uplink fibre is down (nothing checks it); no uplink works, and lte is to stay in use"
+    assert lte == "uplink lte is down (nothing checks it); no uplink works, and this one is to stay in use"
 
 
 def test_a_default_route_that_cannot_be_read_leaves_the_rest_known(

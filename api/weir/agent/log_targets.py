@@ -12,7 +12,7 @@ from typing import Any
 
 from weir.adapters.journal import READER, Forwarding
 from weir.backends.held import HeldBackend
-from weir.diagnosis.messages import moment
+from weir.model.moment import moment
 from weir.parts.logs import LogSpec
 from weir.store.clock import wall_ms
 

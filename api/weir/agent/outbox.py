@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir.adapters.courier import Outcome
-from weir.diagnosis.messages import Message, moment
+from weir.diagnosis.messages import Message
+from weir.model.moment import moment
 from weir.store.clock import wall_ms
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from weir.backends.daemons import Learn
 from weir.backends.wireguard import WireguardBackend
 from weir.model.address import is_dns_name
 from weir.model.endpoint import join_endpoint, split_endpoint
+from weir.model.moment import moment
 from weir.model.objects import Kind
 from weir.model.problem import Problem
 from weir.parts import WIREGUARD
@@ -111,9 +111,7 @@ def _learnt(peer: PeerState, now_s: float) -> dict[str, Any]:
     at_s = peer.last_handshake_s
     return {
         "session": "never" if not at_s else "up" if now_s - at_s < SESSION_S else "stale",
-        "last_handshake_at": datetime.fromtimestamp(at_s, UTC).isoformat().replace("+00:00", "Z")
-        if at_s
-        else None,
+        "last_handshake_at": moment(at_s * 1000) if at_s else None,
         "current_endpoint": None if peer.endpoint is None else join_endpoint(*peer.endpoint),
         "rx_bytes": peer.rx_bytes,
         "tx_bytes": peer.tx_bytes,

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from typing import Any
 
 from weir.adapters import conntrack, uplink_routes
@@ -18,11 +16,13 @@ from weir.agent.uplink_rounds import Round, Rounds, best, judged
 from weir.agent.uplinks import DOWN, Uplinks, gateway_of
 from weir.backends.daemons import Learn
 from weir.diagnosis.sample import UplinkLook
+from weir.model.moment import moment
 from weir.model.objects import Kind
 from weir.model.problem import Problem
 from weir.parts import NETWORK, UPLINKS
 from weir.parts.network import NetworkSpec
 from weir.parts.uplinks import UplinkSpec
+from weir.store.clock import boottime_ms, wall_ms_of
 
 log = logging.getLogger(__name__)
 
@@ -107,10 +107,10 @@ class UplinkMonitor:
             self._flush(specs[before])
 
     def _tell(self, name: str, status: str, first: str) -> None:
-        heard = "; ".join(f"{one.check.text}: {one.text}" for one in self._of(name))
-        where = f"new connections leave by {first}"
-        if status == DOWN and first == name:
-            where = "no uplink works, and this one stays in use"
+        heard = "; ".join(f"{one.check.text}: {one.text}" for one in self._of(name)) or "nothing checks it"
+        where = f"new connections are to leave by {first}"
+        if self._uplinks.verdict(first).status == DOWN:
+            where = f"no uplink works, and {'this one' if first == name else first} is to stay in use"
         log.log(
             logging.WARNING if status == DOWN else logging.INFO,
             "uplink %s is %s (%s); %s",
@@ -166,7 +166,7 @@ class UplinkMonitor:
 
     def looks(self) -> dict[str, UplinkLook]:
         """For the diagnosis, by the uplink's id."""
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = boottime_ms()
         known = {name: self._uplinks.verdict(name) for name in self._specs()}
         return {
             name: UplinkLook(max(now_ms - (one.since_ms or now_ms), 0) / 1000 if one.status == DOWN else None)
@@ -203,9 +203,5 @@ def _default_devices() -> tuple[str, ...] | None:
         return None
 
 
-def _moment(at_ms: int | None) -> str | None:
-    return (
-        None
-        if at_ms is None
-        else datetime.fromtimestamp(at_ms / 1000, UTC).isoformat().replace("+00:00", "Z")
-    )
+def _moment(since_boot_ms: int | None) -> str | None:
+    return None if since_boot_ms is None else moment(wall_ms_of(since_boot_ms))

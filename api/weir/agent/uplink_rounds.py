@@ -18,6 +18,7 @@ from typing import Any
 from weir.agent.uplinks import DOWN, UNKNOWN, UP
 from weir.parts.uplinks import CheckSpec, UplinkSpec
 from weir.probes.checks import KINDS, Asked, Question, Waiting
+from weir.store.clock import boottime_ms
 
 KEPT = 20
 """Answers by which loss is counted."""
@@ -37,6 +38,7 @@ class Round:
     said: str | None = None
     round_trip_us: int | None = None
     answered_ms: int | None = None
+    """Since boot."""
     due_s: float = 0.0
     begun_s: float = 0.0
     question: Question | None = None
@@ -48,7 +50,7 @@ class Round:
         self.heard.append(is_good)
         self.said, self.round_trip_us = said, took_us
         if is_good:
-            self.answered_ms = time.time_ns() // 1_000_000
+            self.answered_ms = boottime_ms()
             self.in_row = max(self.in_row, 0) + 1
         else:
             self.in_row = min(self.in_row, 0) - 1
@@ -120,10 +122,7 @@ class Rounds:
         for one in asked.values():
             assert one.waiting is not None
             poll.register(one.waiting.handle, one.waiting.events)
-        until_s = min(
-            (one.due_s if one.question is None else _late_s(one) for one in self._rounds.values()),
-            default=now_s + most_s,
-        )
+        until_s = min(map(_next_s, self._rounds.values()), default=now_s + most_s)
         for number, _ in poll.poll(max(min(until_s - now_s, most_s), 0.0) * 1000 + 1):
             self._go_on(asked[number])
         now_s = self._now_s()

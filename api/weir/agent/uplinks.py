@@ -12,11 +12,9 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from weir.adapters import files
 from weir.agent.dhcp_client import Lease
@@ -25,6 +23,7 @@ from weir.kinds.uplink import EVERYTHING
 from weir.parts.network import NetworkSpec
 from weir.parts.routes import RouteSpec
 from weir.parts.uplinks import UplinkSpec, distances
+from weir.store.clock import boottime_ms
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,8 @@ UNKNOWN, UP, DOWN = "unknown", "up", "down"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`since_ms`: wall clock; None: not known."""
+    """`since_ms`: milliseconds since boot, as its file does not outlast one and the first step of NTP would
+    shift the clock on the wall; None: not known."""
 
     status: str = UNKNOWN
     since_ms: int | None = None
@@ -55,7 +55,7 @@ class Uplinks:
     def note(self, uplink_id: str, status: str) -> None:
         """It is so from now on."""
         with self._lock:
-            self._verdicts[uplink_id] = Verdict(status, time.time_ns() // 1_000_000)
+            self._verdicts[uplink_id] = Verdict(status, boottime_ms())
             self._save()
 
     def forget_others(self, kept: Mapping[str, UplinkSpec]) -> None:
@@ -134,10 +134,6 @@ class Uplinks:
             files.replace(self._path, content.encode())
         except OSError as error:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
-
-
-def _verdict(data: dict[str, Any]) -> Verdict:
-    return Verdict(str(data["status"]), int(data["since_ms"]))
 
 
 def gateway_of(

@@ -16,6 +16,7 @@ from weir.agent.dhcp_client import Lease, since_boot_s
 from weir.agent.leases import Leases
 from weir.backends.modes import Decision
 from weir.backends.vlans import vlan_of
+from weir.kinds.uplink import EVERYTHING
 
 
 class Reads(Protocol):
@@ -87,7 +88,7 @@ def _lease(lease: Lease) -> dict[str, Any]:
     return {
         "address": lease.address,
         "server": lease.server,
-        "gateway": next((gateway for to, gateway in lease.routes if to == "0.0.0.0/0"), None),
+        "gateway": next((gateway for to, gateway in lease.routes if to == EVERYTHING), None),
         "dns": list(lease.dns),
         "expires_at": int((time.time() + left_s) * 1000),
     }

@@ -11,7 +11,6 @@ from __future__ import annotations
 import socket
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,6 +22,7 @@ from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference, Da
 from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.kea_config import config_text, servers_of, subnet_id, tag_of
 from weir.kinds.dhcp_server import DhcpServer
+from weir.model.moment import moment
 from weir.model.objects import ConfigObject
 from weir.model.problem import Problem
 from weir.parts.dhcp import ReservationSpec, ServerSpec, Wanted
@@ -175,4 +175,4 @@ def _until(lease: Lease | None, spec: ReservationSpec) -> str | None:
     """When the host's lease ends; None for nobody's, and for one that another host still has."""
     if lease is None or (spec.by == "hw-address" and lease.mac.replace(":", "") != spec.value):
         return None
-    return datetime.fromtimestamp(lease.expires_s, UTC).isoformat().replace("+00:00", "Z")
+    return moment(lease.expires_s * 1000)

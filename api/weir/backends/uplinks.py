@@ -135,7 +135,8 @@ def _checks_route(found: _Found, wanted: WantedUplink) -> Line:
     device, meant = wanted.spec.interface, "a route for its checks"
     route = next((route for route in _routes(found.wanted) if route.device == device), None)
     if route is None:
-        return Line("gateway", meant, "no gateway is known: there is no lease", False)
+        unknown = "no gateway is known: none is configured, and no lease names one"
+        return Line("gateway", meant, unknown, False)
     meant = f"{meant} {_words(route)}"
     if device not in found.held.up:
         return Line("interface", meant, f"{device} is down", False)

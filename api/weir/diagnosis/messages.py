@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal
+
+from weir.model.moment import moment
 
 Json = dict[str, Any]
 Event = Literal["begins", "continues", "ends", "test"]
@@ -51,10 +52,6 @@ def _message(
 ) -> Message:
     head = {"id": message_id, "event": event, "router": router, "at": moment(at_ms), "text": summary}
     return Message(message_id, at_ms, summary, "\n".join((*lines, "", f"-- {router}")) + "\n", head | facts)
-
-
-def moment(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _line(text: str) -> str:

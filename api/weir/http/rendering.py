@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from weir.diagnosis.judged import Fix
 from weir.diagnosis.shown import number_json
 from weir.http.context import me, service
 from weir.model import codec
+from weir.model import moment as moments
 from weir.model.document import Change
 from weir.model.problem import Finding, Invalid
 from weir.parts.effect import SEVERITIES, Effect
@@ -39,10 +39,7 @@ MAX_EFFECTS = 1000
 
 def moment(milliseconds: int | None) -> str | None:
     """Unix milliseconds as RFC 3339 text in UTC."""
-    if milliseconds is None:
-        return None
-    when = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return None if milliseconds is None else moments.moment(milliseconds, "milliseconds")
 
 
 def findings_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:

@@ -21,7 +21,6 @@ from weir.probes.lookup import query
 
 MOST_BYTES = 512
 """Of an answer that are looked at."""
-_SO_BINDTODEVICE = 25
 _PING_BYTES = 32
 _numbers = count(1)
 
@@ -109,7 +108,7 @@ KINDS: Mapping[str, Callable[[Asked], Question]] = {"ping": ping, "tcp": tcp, "h
 def _socket(device: str, kind: int) -> socket.socket:
     handle = socket.socket(socket.AF_INET, kind)
     try:
-        handle.setsockopt(socket.SOL_SOCKET, _SO_BINDTODEVICE, device.encode() + b"\0")
+        handle.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode() + b"\0")
         handle.setblocking(False)
     except OSError:
         handle.close()

@@ -29,7 +29,7 @@ _REFUSALS = {
         (1, 5): "source policy", (1, 6): "route rejected"},
 }  # fmt: skip
 _EXPIRED = {4: 11, 6: 3}
-_SO_BINDTODEVICE, _IP_RECVTTL = 25, 12
+_IP_RECVTTL = 12
 _BALANCE = 2
 """Bytes at the start of the data that make up for the number in the header."""
 _TTL_BYTES = socket.CMSG_SPACE(4)
@@ -62,7 +62,7 @@ class EchoSocket:
             self.socket = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
         if interface:
-            self.socket.setsockopt(socket.SOL_SOCKET, _SO_BINDTODEVICE, interface.encode() + b"\0")
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode() + b"\0")
         self.socket.setblocking(False)
 
     def limit(self, hops: int) -> None:

@@ -12,13 +12,13 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import weir
 from weir.kinds import DECLARED
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Document
+from weir.model.moment import moment
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding, Invalid, Problem
 from weir.service.audit import AuditService, entry_of
@@ -27,6 +27,7 @@ from weir.service.configuration import ConfigService
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
 from weir.service.types import ABSENT, ANYTHING, Committed, Edit, Principal
+from weir.store.clock import wall_ms
 from weir.store.rows import encode
 from weir.wire.client import AgentClient
 
@@ -83,7 +84,7 @@ class BackupService:
         head = {
             "format": FORMAT,
             "version": VERSION,
-            "made_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "made_at": moment(wall_ms()),
             "hostname": hostname,
             "release": weir.__version__,
             "revision": revision,

@@ -22,6 +22,11 @@ def boottime_ms() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
 
+def wall_ms_of(boottime: int) -> int:
+    """What the clock on the wall, as it goes now, showed at so many milliseconds since boot."""
+    return wall_ms() - (boottime_ms() - boottime)
+
+
 @functools.cache
 def boot_id() -> str:
     """The kernel's random name of this boot."""
