@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from weir.adapters import link_messages as messages
 from weir.adapters.link_messages import Attributes, RawLink
-from weir.adapters.rtnl_dump import attributes
+from weir.adapters.rtnl_dump import attribute, attributes
 
 KIND = "bond"
 SETTINGS: Attributes = {"miimon": (3, "=I"), "hash_policy": (14, "=B"), "min_links": (18, "=I")}
 _PORTS: Attributes = {"active": (2, "=I"), "primary": (11, "=I")}
 _PRIMARY: Attributes = {"primary": _PORTS["primary"]}
+COUPLED_CONTROL = 32
 _AD_INFO, _PARTNER = 23, 5
 _MEMBER: Attributes = {
     "state": (1, "=B"),
@@ -110,3 +111,13 @@ def set_primary(name: str, index: int, primary: int) -> None:
     """The index of the member that carries when it can; 0: none. Raises `ApplyFailed`."""
     data = messages.packed(_PRIMARY, {"primary": primary})
     messages.set_own(f"bond {name}: primary", index, KIND, data)
+
+
+def collect_before_distributing(name: str, index: int) -> None:
+    """A new member takes frames once the other end agrees, and sends some once the other end says that it
+    takes them: independent control of LACP (IEEE 802.1AX-2014, 6.4.15). Kernels before Linux 6.9 know coupled
+    control alone, and ignore this.
+
+    The bond speaks LACP, and is down. Raises `ApplyFailed`.
+    """
+    messages.set_own(f"bond {name}: LACP", index, KIND, attribute(COUPLED_CONTROL, b"\0"))

@@ -33,6 +33,8 @@ def _of_bond(old: BondSpec, new: BondSpec) -> Iterator[Effect]:
     elif gone:
         text = f"{', '.join(gone)} {'leaves' if len(gone) == 1 else 'leave'} {name}"
         yield Effect("interface", name, "resets", f"{text}, and the other members carry on", MOVES_MS)
+    if new.mode == old.mode == "802.3ad":
+        yield from _joining(name, sorted(after - before), before)
     if new.primary and new.primary != old.primary and old.mode == new.mode:
         text = f"{new.primary} becomes the active member of {name}, if its link is up"
         yield Effect("interface", name, "resets", text, MOVES_MS)
@@ -40,3 +42,11 @@ def _of_bond(old: BondSpec, new: BondSpec) -> Iterator[Effect]:
     if least > max(least_before, len(after)):
         text = f"{name} is down with fewer than {least} links, and has {len(after)} enabled members"
         yield Effect("interface", name, "drops-sessions", text)
+
+
+def _joining(name: str, come: list[str], before: set[str]) -> Iterator[Effect]:
+    """Each end learns when the other one takes frames by a message, and many only ask whether it agrees."""
+    if come and before:
+        text = f"{', '.join(come)} {'joins' if len(come) == 1 else 'join'} {name}"
+        early = "the other end may send to it before LACP lets it take packets"
+        yield Effect("interface", name, "resets", f"{text}: {early}", MOVES_MS)

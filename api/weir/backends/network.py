@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from weir.adapters import files, modules
+from weir.adapters import bonds, files, modules
+from weir.adapters.link_messages import index_of
 from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
@@ -27,6 +28,7 @@ from weir.backends.vrfs import VrfChanges, gone_vrfs, vrf_changes, vrf_text
 from weir.model.interface import Interface, Vlan
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
+from weir.parts.bonds import speaks_lacp
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
@@ -193,9 +195,7 @@ class NetworkBackend:
         for name in (*difference.vlans.remove, *difference.devices.remove, *difference.vrfs.remove):
             self._links.remove_link(name)
         for name, kind in difference.devices.make:
-            if kind == "bond":
-                modules.load_bonds()
-            self._links.add_device(name, kind, difference.devices.made_with[name])
+            self._make(name, kind, difference.devices.made_with[name])
         for name, vlan in difference.vlans.make:
             self._links.add_vlan(name, vlan.parent, vlan.id, vlan.protocol)
         self._apply_vrfs(difference.vrfs)
@@ -211,6 +211,13 @@ class NetworkBackend:
             self._links.add_address(name, text)
         for name, text in difference.remove:
             self._links.remove_address(name, text)
+
+    def _make(self, name: str, kind: str, made_with: tuple[tuple[str, int], ...]) -> None:
+        if kind == bonds.KIND:
+            modules.load_bonds()
+        self._links.add_device(name, kind, made_with)
+        if speaks_lacp(made_with):
+            bonds.collect_before_distributing(name, index_of(name))
 
     def _apply_vrfs(self, changes: VrfChanges) -> None:
         for name, table in changes.make:

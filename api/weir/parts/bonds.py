@@ -73,6 +73,11 @@ def made_with(bond: Bond) -> tuple[tuple[str, int], ...]:
     return (("bond_mode", MODES[bond.mode]), *lacp)
 
 
+def speaks_lacp(made: tuple[tuple[str, int], ...]) -> bool:
+    """Of what a bond is made with."""
+    return ("bond_mode", MODES["802.3ad"]) in made
+
+
 def bonded(document: Document) -> dict[str, Interface]:
     """By the name of a member: the bond that it belongs to."""
     bonds = (item for item in document.interfaces() if item.bond is not None)
