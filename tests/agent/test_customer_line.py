@@ -52,11 +52,12 @@ class Router:
         self.neighbours: list[Neighbour] = []
         self.ways: dict[int, Way] = {0: Way(WAN, "192.0.2.1"), BLUE: Way(BLUE_WAN, "192.0.2.1")}
         self.limited = dict(SLOTS)
+        self.uplinks: list[dict[str, Any]] = []
 
     def lookup(self, domain: int, _family: int, _address: int) -> int:
         return self.limited.get(domain, 0)
 
-    def line(self) -> dict[str, Any]:
+    def line(self, **asked_too: str) -> dict[str, Any]:
         domains = dict.fromkeys(("lan", "wan"), MAIN_DOMAIN) | dict.fromkeys(
             ("blue-lan", "blue-wan"), BLUES_DOMAIN
         )
@@ -68,8 +69,12 @@ class Router:
         shaping = SimpleNamespace(ports=ports, classes=classes)
         configuration = SimpleNamespace(lock=RLock(), compiled=SimpleNamespace(shaping=shaping))
         links = SimpleNamespace(links=lambda: self.links)
-        asked = CustomerLine(cast(Any, configuration), self, cast(Any, links), lambda: None)
-        found: dict[str, Any] = asked.table()["customer_line"]({"address": HOST}, cast(Peer, None))  # type: ignore[assignment]
+        asked = CustomerLine(
+            cast(Any, configuration), self, cast(Any, links), lambda: None, lambda: self.uplinks
+        )
+        found: dict[str, Any] = asked.table()["customer_line"](
+            {"address": HOST, **asked_too}, cast(Peer, None)
+        )  # type: ignore[assignment]
         return found
 
 
@@ -119,3 +124,34 @@ def test_without_a_way_the_queue_is_looked_up_all_the_same(router: Router) -> No
     router.ways = {}
     found = router.line()
     assert (found["queue_id"], found["access"]) == ("mains", None)
+
+
+def uplink(name: str, interface: str, in_use: bool, via: str = "192.0.2.9") -> dict[str, Any]:
+    return {"id": name, "interface": interface, "in_use": in_use, "via": via}
+
+
+def test_the_uplink_in_use_is_the_way_and_not_the_route_to_an_address(router: Router) -> None:
+    router.links["lte"] = link("lte", 9)
+    router.uplinks = [uplink("fiber", "wan", False), uplink("mobile", "lte", True)]
+    found = router.line()
+    assert (found["towards"], found["uplinks"]) == (None, 2)
+    assert found["checked"]["id"] == "mobile"
+    assert (found["uplink"]["interface"], found["uplink"]["gateway"]) == ("lte", "192.0.2.9")
+    towards = router.line(towards="198.51.100.1")
+    assert (towards["towards"], towards["uplink"]["interface"]) == ("198.51.100.1", "wan")
+    assert towards["checked"]["id"] == "fiber", "the route leaves by this one"
+
+
+def test_where_no_uplink_is_in_use_the_route_tells_the_way(router: Router) -> None:
+    router.uplinks = [uplink("mobile", "lte", False)]
+    found = router.line()
+    assert (found["towards"], found["checked"], found["uplinks"]) == ("1.1.1.1", None, 1)
+    assert found["uplink"]["interface"] == "wan"
+
+
+def test_in_a_vrf_uplinks_of_the_main_table_are_not_the_way(router: Router) -> None:
+    router.neighbours = [neighbour(BLUE_LAN)]
+    router.uplinks = [uplink("fiber", "wan", True)]
+    found = router.line()
+    assert (found["towards"], found["checked"], found["uplinks"]) == ("1.1.1.1", None, 0)
+    assert found["uplink"]["interface"] == "blue-wan"

@@ -141,6 +141,16 @@ def test_a_dead_target_moves_new_connections_and_back_when_it_lives(ways: Ways) 
     until("the finding is over", lambda: not _finding(ways, "first"), 20.0)
 
 
+def test_a_customers_line_leaves_by_the_uplink_in_use(ways: Ways) -> None:
+    ways.settled()
+    assert _line(ways) == ("wan0", "first", "up")
+    ways.kill("wan0")
+    ways.seconds_to("wan1")
+    assert _line(ways) == ("wan1", "second", "up")
+    assert _line(ways, towards=GATEWAYS["wan0"]) == ("wan0", "first", "down"), "a route leads there by it"
+    ways.heal("wan0")
+
+
 def test_no_packet_has_the_address_of_the_other_uplink(ways: Ways) -> None:
     """Of a connection that was translated and goes on sending."""
     ways.settled()
@@ -210,6 +220,13 @@ def _asks(client: socket.socket) -> bytes:
         client.send(b"?")
         return client.recv(16)
     return b""
+
+
+def _line(ways: Ways, **towards: str) -> tuple[str, str, str]:
+    """Of the client: the interface it leaves by, the uplink that this is, and what its checks say of it."""
+    found = ways.rig.agent.call("customer_line", {"address": "10.64.0.2", **towards})
+    assert (found["towards"] is None) == (not towards)
+    return found["uplink"]["interface"], found["checked"]["id"], found["checked"]["status"]
 
 
 def _finding(ways: Ways, uplink_id: str) -> bool:

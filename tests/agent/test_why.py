@@ -138,7 +138,7 @@ def test_an_address_that_was_heard_of_is_where_it_was_heard_of(rig: Rig, parts: 
     assert at(answer, "access").subject == "lan0", "no route leads there by lan0"
     device = at(answer, "device")
     assert (device.state, device.subject) == ("unknown", "192.0.2.55")
-    assert "its MAC is written down" in device.sentence
+    assert "permanent neighbor entry" in device.sentence
 
 
 def test_a_cable_that_is_pulled_is_the_culprit(rig: Rig, parts: Context) -> None:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.diagnosis.lines import NO_FQ, M, at, core, flow, healthy, line, link, sick_link
-from weir.diagnosis.judged import ORDER
+from weir.diagnosis.judged import ORDER, clause
 from weir.diagnosis.line import OURS, judge
-from weir.diagnosis.measured import Found, Machine, Measured, Port, Station, Taker
+from weir.diagnosis.measured import Found, Machine, Measured, Port, Station, Taker, Uplink
 
 FULL_TOWER = line(
     "tower", upload=flow(9 * M, 100 * M), download=flow(97 * M, 100 * M),
@@ -21,6 +22,7 @@ SILENT = line(upload=flow(0.0, 10 * M), download=flow(0.0))
 DEAF = line(upload=flow(0.0, 10 * M), download=flow(2 * M))
 BURST = replace(flow(10 * M, 10 * M), burst_bps=20 * M, rates_bps=(20.0 * M,) * 20 + (10.0 * M,) * 100)
 BACKLOG = Found("backlog-full", "warning", "core 0", "core 0 dropped 3 % of its packets.")
+FAILED = Uplink("fiber", "down", "c1: no answer in 1000 ms", None, 1.0)
 
 SICK: list[tuple[str, str, dict[str, Any], str]] = [
     ("queue-full", "queue", {"queue": line(download=flow(49 * M, drops_ps=30.0))},
@@ -28,7 +30,7 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
     ("policed", "queue", {"queue": line(download=flow(35 * M, drops_ps=30.0), policed={"download": NO_FQ})},
      "TCP slows down to 35 Mbit/s download: lan0: the kernel has no fq."),
     ("burst-used", "queue", {"queue": line(upload=BURST)},
-     "acme used its burst up: 20 Mbit/s is 10 Mbit/s again"),
+     "The burst of acme is over: upload was allowed 20 Mbit/s and is limited to 10 Mbit/s again; it has 10"),
     ("queue-drops", "queue", {"queue": line(download=flow(9 * M, drops_ps=5.0))},
      "drops 5 packets/s download"),
     ("parent-drops", "queue", {"queue": line(download=flow(9 * M, drops_ps=5.0, ancestor_ps=5.0))},
@@ -46,16 +48,19 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
     ("port-errors", "access", {"access": sick_link(errors=900)}, "lan0 counted 900 errors in 110 s, 0.89%"),
     ("slow-link", "access", {"access": sick_link(speed_bps=10 * M, rx_bps=1e6, tx_bps=5e6)},
      "negotiated 10 Mbit/s, less than the limit of 50 Mbit/s"),
-    ("port-full", "uplink", {"uplink": Port((link("wan0", rx_bps=960e6),))}, "wan0 receives 960 Mbit/s"),
+    ("port-full", "uplink", {"uplink": Port((link("wan0", rx_bps=960e6),))},
+     "wan0 receives 960 Mbit/s, 96% of its speed of 1 Gbit/s."),
     ("uplink-down", "uplink", {"uplink":
                                Port((replace(link("wan0"), up=False),))}, "wan0 is switched off."),
     ("core-drops", "router", {"machine": Machine((core(0, drops=40), core(1)), 0.5, ())},
-     "Core 0 dropped 40"),
+     "Core 0 dropped 40 packets between the last two looks at the cores: its backlog was full."),
     ("core-busy", "router", {"machine": Machine((core(0, 0.97), core(1)), 0.5, ())}, "Core 0 spends 97%"),
     ("router-finding", "router", {"machine": Machine((core(0),), 0.5, (BACKLOG,))}, "core 0 dropped 3 %"),
     ("memory-low", "router", {"machine": Machine((core(0),), 0.01, ())}, "1.0% of the memory"),
     ("gateway-silent", "internet", {"gateway": Station("203.0.113.1", "wan0", "failed")},
      "203.0.113.1 does not"),
+    ("checks-failed", "uplink", {"checked": FAILED},
+     "Uplink fiber is down, all of its checks have failed: c1: no answer in 1000 ms."),
     ("slow-internet", "internet", {"internet_round_trip_us": 420_000.0}, "takes 420 ms"),
 ]  # fmt: skip
 
@@ -119,10 +124,10 @@ def test_ends_that_were_not_measured_are_named_beside_a_router_that_is_well() ->
     assert "the round trip to the device" in at(answer, "device").unknown
 
 
-WRITTEN_DOWN = "its MAC is written down, so nobody asks for it"
+PERMANENT = "has a permanent neighbor entry, so the kernel does not check whether it answers"
 
 
-def test_a_neighbour_that_is_written_down_is_not_said_to_answer() -> None:
+def test_a_neighbour_with_a_permanent_entry_is_not_said_to_answer() -> None:
     ends = {
         "queue": line(upload=flow(0.0, 10 * M, seconds=5)),
         "device": Station("10.64.0.2", "lan0", "permanent"),
@@ -131,13 +136,14 @@ def test_a_neighbour_that_is_written_down_is_not_said_to_answer() -> None:
     }
     answer = judge(healthy(**ends))
     device, gateway = at(answer, "device"), at(answer, "internet")
-    assert (device.state, device.sentence) == ("unknown", f"Not known: 10.64.0.2: {WRITTEN_DOWN}.")
+    assert (device.state, device.sentence) == ("unknown", f"Not known: 10.64.0.2 {PERMANENT}.")
     assert device.unknown[0] == "the device"
-    assert gateway.state == "unknown" and WRITTEN_DOWN in gateway.sentence
-    assert "answers" not in device.sentence + gateway.sentence
+    assert gateway.state == "unknown" and PERMANENT in gateway.sentence
+    said = (device.sentence + gateway.sentence).replace(PERMANENT, "")
+    assert "answers" not in said
 
 
-def test_a_device_that_is_written_down_and_sends_is_there() -> None:
+def test_a_device_with_a_permanent_entry_that_sends_is_there() -> None:
     answer = judge(healthy(device=Station("10.64.0.2", "lan0", "permanent")))
     assert at(answer, "device").sentence == "10.64.0.2 sends packets; round trip 4 ms."
 
@@ -194,8 +200,65 @@ def test_that_no_queue_limits_an_address_is_known() -> None:
     assert (at(answer, "queue").state, at(answer, "queue").subject) == ("clear", "10.64.0.9")
     assert answer.sentence == "It is not this router. No queue limits 10.64.0.9."
     here = [loss for loss in answer.losses if loss.where == "here"]
-    assert {loss.sentence for loss in here} == {"No queue of its own drops anything: none limits it."}
+    assert {loss.sentence for loss in here} == {"No queue limits it, so none drops its packets."}
     assert [(number.name, number.value) for number in here[0].numbers] == [("dropped_ps", 0.0)]
+
+
+BY = "It is the uplink in use, fiber."
+
+
+def test_an_uplink_that_is_up_is_told_with_what_its_checks_said() -> None:
+    checked = Uplink("fiber", "up", "c1: answer in 12.0 ms", 12_000.0, 0.0)
+    answer = judge(healthy(checked=checked, uplink_by=BY, internet_round_trip_us=None))
+    assert at(answer, "uplink").sentence == (
+        "wan0 is up, 1 Gbit/s, 0 errors in 110 s. Uplink fiber is up; its checks said last: c1: answer in "
+        f"12.0 ms. {BY}"
+    )
+    assert at(answer, "internet").sentence == "A check by uplink fiber was answered after 12 ms."
+    assert at(answer, "internet").state == "clear"
+
+
+def test_a_slow_check_is_a_slow_internet_unless_packets_of_the_customer_tell_otherwise() -> None:
+    slow = Uplink("fiber", "up", "c1: answer in 420.0 ms", 420_000.0, 0.0)
+    found = judge(healthy(checked=slow, internet_round_trip_us=None)).culprit
+    assert found is not None and found.code == "slow-internet" and "420 ms" in found.sentence
+    assert judge(healthy(checked=slow)).culprit is None
+
+
+def test_of_an_uplink_without_checks_it_is_not_known_whether_it_works() -> None:
+    answer = judge(healthy(checked=Uplink("fiber", "unknown"), internet_round_trip_us=None))
+    assert at(answer, "uplink").unknown == ("whether uplink fiber works (it has no checks)",)
+    assert at(answer, "internet").state == "unknown"
+
+
+def test_cores_that_were_not_looked_at_twice_are_not_said_to_drop_nothing() -> None:
+    router = at(judge(healthy(machine=Machine((), 0.5, ()))), "router")
+    assert (router.state, router.sentence) == (
+        "unknown",
+        "Not known: the cores were not looked at twice yet.",
+    )
+
+
+def test_behind_a_colon_there_is_no_capital_but_of_names() -> None:
+    assert clause("No sample was taken yet.") == "no sample was taken yet"
+    assert clause("IPv6 is off.") == "IPv6 is off"
+    cases: list[dict[str, Any]] = [
+        {"queue": line(unmeasured="No sample was taken yet.")},
+        {"queue": None, "queue_unknown": "No sample was taken yet."},
+        {
+            "device": Station("10.64.0.1", "lan0", "stale", None, True),
+            "queue": line(upload=flow(0, seconds=5)),
+        },
+        {"gateway": Station("203.0.113.1", "wan0", "reachable"), "internet_round_trip_us": None},
+        {"gateway": Station(reason="No route."), "internet_round_trip_us": None},
+        {"access": Port(reason="No route.")},
+        {"machine": Machine(None, None, None, "The agent does not answer.")},
+    ]
+    for change in cases:
+        answer = judge(healthy(**change))
+        said = " ".join(item.sentence for item in (*answer.line, *answer.losses))
+        assert "nown: " in said
+        assert not re.search(r"nown: [A-Z]", said), said
 
 
 def test_a_router_that_measures_nothing_claims_nothing() -> None:

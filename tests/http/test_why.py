@@ -159,6 +159,72 @@ def test_that_no_queue_limits_an_address_is_known_unless_a_vrf_may_have_it(api: 
     )
 
 
+FIBER = {"id": "fiber", "status": "up", "answers": "c1: answer in 12.0 ms", "round_trip_us": 12_000}
+
+
+@pytest.mark.usefixtures("customers")
+def test_the_uplink_in_use_and_what_its_checks_say_are_told(api: Client, world: World) -> None:
+    world.agent.customers.checked = {**FIBER, "loss_percent": 5}
+    answer = why(api, queue="acme")
+    assert answer["towards"] is None
+    assert answer["uplink"] == {"id": "fiber", "status": "up", "answers": "c1: answer in 12.0 ms"}
+    uplink, internet = place(answer, "uplink"), place(answer, "internet")
+    assert uplink["sentence"].endswith(
+        "Uplink fiber is up; its checks said last: c1: answer in 12.0 ms. It is the uplink in use, fiber."
+    )
+    assert (internet["state"], internet["sentence"]) == (
+        "clear",
+        "A check by uplink fiber was answered after 12 ms.",
+    )
+    shown = {number["name"]: number["shown"] for number in internet["numbers"]}
+    assert shown == {"check_round_trip_ms": "12 ms", "check_loss_share": "5 %"}
+
+
+@pytest.mark.usefixtures("customers")
+def test_an_uplink_whose_checks_fail_is_the_culprit(api: Client, world: World) -> None:
+    failed = {"status": "down", "answers": "c1: no answer in 1000 ms", "round_trip_us": None}
+    world.agent.customers.checked = {**FIBER, **failed, "loss_percent": 100}
+    answer = why(api, queue="acme")
+    culprit = answer["line"][answer["culprit"]]
+    assert (culprit["code"], culprit["place"], culprit["subject"]) == ("checks-failed", "uplink", "fiber")
+    assert culprit["fixes"][0]["subject"] == {"kind": "uplink", "id": "fiber"}
+
+
+@pytest.mark.usefixtures("customers")
+def test_without_uplinks_it_is_said_that_the_route_tells_the_port(api: Client) -> None:
+    answer = why(api, queue="acme")
+    assert (answer["towards"], answer["uplink"]) == ("1.1.1.1", None)
+    assert place(answer, "uplink")["sentence"].endswith(
+        "The route to 1.1.1.1 leaves by it; no uplink is configured for this line."
+    )
+
+
+@pytest.mark.usefixtures("customers")
+def test_interfaces_and_queues_are_read_once_for_an_answer(
+    api: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stats, asked = world.parts.stats, []
+
+    def counted(of: Any, name: str) -> None:
+        real = getattr(of, name)
+        monkeypatch.setattr(of, name, lambda *given: (asked.append((name, *given)), real(*given))[1])
+
+    counted(stats, "queues")
+    counted(stats.router, "interfaces")
+    counted(stats.router, "kernel_interfaces")
+    why(api, queue="acme")
+    assert sorted(asked) == [("interfaces",), ("kernel_interfaces",), ("queues", ["acme", "tower"])]
+
+
+@pytest.mark.usefixtures("customers")
+def test_what_others_say_is_no_new_sentence_behind_a_colon(
+    api: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.parts.stats, "_stale", lambda: (time.time(), "No sample was taken yet."))
+    queue = place(why(api, queue="acme"), "queue")
+    assert queue["sentence"] == "The load of Acme is not known: no sample was taken yet."
+
+
 @pytest.mark.usefixtures("customers")
 def test_a_router_that_is_not_measured_is_not_ruled_out(api: Client, world: World) -> None:
     world.agent.customers.cores = None

@@ -39,6 +39,8 @@ class Customers:
         """What each core did lately (`weir.diagnosis.processors.Spent`)."""
         self.unlimited: set[str] = set()
         self.may_be_in_vrf = False
+        self.checked: dict[str, Any] | None = None
+        """The uplink that lines leave by (`UplinkMonitor.ways`)."""
 
     def line(self, params: dict[str, Any], kernel: Container[tuple[str, str]]) -> dict[str, Any]:
         address = params.get("address", "10.64.0.2")
@@ -50,7 +52,9 @@ class Customers:
             "queue_id": queue_id,
             "address": address,
             "may_be_in_vrf": self.may_be_in_vrf,
-            "towards": params.get("towards", "1.1.1.1"),
+            "towards": params.get("towards", None if self.checked else "1.1.1.1"),
+            "checked": self.checked,
+            "uplinks": 1 if self.checked else 0,
             "access": {
                 **way, "interface": "lan0", "links": [{"name": "lan0", "duplex": "full"}], "station": station
             },

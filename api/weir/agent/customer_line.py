@@ -24,8 +24,8 @@ from weir.wire.server import Handler, Peer
 
 Json = dict[str, Any]
 INTERNET = {4: "1.1.1.1", 6: "2606:4700:4700::1111"}
-"""Whose route tells which port leads to the internet, unless another address is asked about. No packet is
-sent."""
+"""Whose route tells which port leads to the internet where no uplink is in use and no other address is asked
+about. No packet is sent."""
 MOST_TARGETS = 256
 """Prefixes of one queue whose stations are looked for."""
 _SYS = Path("/sys/class/net")
@@ -45,6 +45,17 @@ class _Asked:
     may_be_in_vrf: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Out:
+    """How the line leaves. `towards` None: by the uplink in use, whatever the far end. `checked` is the
+    uplink that it is, of so many `configured` ones."""
+
+    towards: str | None
+    way: Json | None
+    checked: Json | None
+    configured: int
+
+
 class CustomerLine:
     """Read from the kernel for each answer; nothing is remembered, and no packet is sent."""
 
@@ -54,12 +65,15 @@ class CustomerLine:
         datapath: Looks,
         links: Links,
         cores: Callable[[], Sequence[Spent] | None],
+        uplinks: Callable[[], Sequence[Json]],
     ) -> None:
-        """`cores` is what each did in the last look; None: it is not known."""
+        """`cores` is what each did between the last two looks; None: it is not known. `uplinks`: those of the
+        configuration with what is learnt of each (`UplinkMonitor.ways`)."""
         self._configuration = configuration
         self._datapath = datapath
         self._links = links
         self._cores = cores
+        self._uplinks = uplinks
 
     def table(self) -> Mapping[str, Handler]:
         return {"customer_line": self._line}
@@ -74,18 +88,35 @@ class CustomerLine:
         access = _way(asked.address, vrf, names)
         if asked.interface is not None:
             access = {"interface": asked.interface, "gateway": None}
-        towards = params.get("towards") or INTERNET[ip_address(asked.address).version if asked.address else 4]
-        uplink = _way(_address(str(towards)), vrf, names)
+        out = self._out(params, asked.address, vrf, names)
         cores = self._cores()
         return {
             "queue_id": asked.queue_id,
             "address": asked.address,
             "may_be_in_vrf": asked.may_be_in_vrf,
-            "towards": towards,
+            "towards": out.towards,
+            "checked": out.checked,
+            "uplinks": out.configured,
             "access": _side(access, asked.address, links, names, stations),
-            "uplink": _side(uplink, str(towards), links, names, stations),
+            "uplink": _side(out.way, out.towards, links, names, stations),
             "cores": None if cores is None else [asdict(core) for core in cores],
         }
+
+    def _out(self, params: Json, address: str | None, vrf: int, names: Mapping[int, Link]) -> _Out:
+        """By the uplink in use; else, and where an address in the internet is given, as the routes say.
+        Uplinks are of IPv4 and of the main table (`weir.kinds.uplink`)."""
+        towards = params.get("towards")
+        towards = None if towards is None else _address(str(towards))
+        family = ip_address(towards or address or INTERNET[4]).version
+        known = [] if vrf or family == 6 else list(self._uplinks())
+        used = next((item for item in known if item["in_use"]), None)
+        if towards is None and used is not None:
+            way = {"interface": used["interface"], "gateway": used["via"]}
+            return _Out(None, way, used, len(known))
+        towards = towards or INTERNET[family]
+        found = _way(towards, vrf, names)
+        taken = [item for item in known if found and item["interface"] == found["interface"]]
+        return _Out(towards, found, taken[0] if taken else None, len(known))
 
     def _asked(
         self, params: Json, links: Mapping[str, Link], names: Mapping[int, Link], stations: list[Neighbour]

@@ -151,7 +151,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     learnt = {**combined.sources(held, configuration, stack, announcing.learn, slaac.learn), **ways.sources()}
     states = _states(executor, frr, configuration, served, resolver, learnt | outside.sources())
     machine = _machine(options, data, ways, outside.alerts, stack)
-    beside = _beside(configuration, datapath, links, served, machine[-1], stack)
+    beside = _beside(configuration, datapath, links, served, machine[-1], ways, stack)
     parts = (handlers, secrets, states, *beside, *machine, outside.alerts)
     server = _server(options, parts, handlers.closed)
     server.start()
@@ -188,13 +188,14 @@ def _beside(
     links: Links,
     served: DhcpBackend,
     looking: Sampler,
+    uplinks: UplinkMonitor,
     stack: ExitStack,
 ) -> tuple[Hosts, GivenLeases, Tools, CustomerLine]:
     """Who tells of the stations beside the router, and of what is on the way to others."""
     given = GivenLeases(configuration, served.leases)
     tools = Tools(partial(_fast_paths, configuration))
     stack.callback(tools.stop)
-    line = CustomerLine(configuration, datapath, links, looking.spent)
+    line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways)
     return Hosts(configuration, datapath, links, given.names), given, tools, line
 
 

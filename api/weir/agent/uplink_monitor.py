@@ -152,6 +152,16 @@ class UplinkMonitor:
             }
         return found
 
+    def ways(self) -> list[dict[str, Any]]:
+        """What is learnt of each, with its id and interface; the best first."""
+        specs = self._specs()
+        learnt = self.learn_uplinks(None)
+        return [
+            {"id": name, "interface": specs[name].interface, **learnt[name]}
+            for name in self._uplinks.in_order(specs)
+            if name in learnt
+        ]
+
     def learn_checks(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
         return {
             one.check.id: {

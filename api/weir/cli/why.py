@@ -22,7 +22,9 @@ _PLACES = {
 
 @click.command("why", cls=Command)
 @click.argument("who", metavar="QUEUE|ADDRESS")
-@click.option("--towards", help="An address in the internet whose way is meant.")
+@click.option(
+    "--towards", help="An address in the internet whose way is meant, instead of the uplink in use."
+)
 @pass_session
 def why(session: Session, who: str, towards: str | None) -> None:
     """Why is this customer slow? Exit code 1 when a culprit was found."""
@@ -39,7 +41,8 @@ def why(session: Session, who: str, towards: str | None) -> None:
 def _show(found: Json) -> None:
     queue = found["queue"]
     who = [found["address"] or "", f"queue {queue['name']}" if queue else ""]
-    click.echo(output.clean(", ".join(part for part in who if part)) + f", towards {found['towards']}")
+    way = f"towards {found['towards']}" if found["towards"] else f"by uplink {found['uplink']['id']}"
+    click.echo(output.clean(", ".join([*(part for part in who if part), way])))
     click.echo(output.clean(found["sentence"]))
     click.echo()
     for item in found["line"]:

@@ -42,9 +42,9 @@ class Judged:
 
 
 ORDER = (
-    "uplink-down", "access-down", "device-silent", "gateway-silent", "parent-full", "burst-used",
-    "queue-full", "policed", "parent-drops", "queue-drops", "half-duplex", "port-errors", "port-full",
-    "slow-link", "router-finding", "core-drops", "memory-low", "long-wait", "nothing-comes-back",
+    "uplink-down", "access-down", "device-silent", "gateway-silent", "checks-failed", "parent-full",
+    "burst-used", "queue-full", "policed", "parent-drops", "queue-drops", "half-duplex", "port-errors",
+    "port-full", "slow-link", "router-finding", "core-drops", "memory-low", "long-wait", "nothing-comes-back",
     "nothing-came", "core-busy", "slow-device-side", "slow-internet",
 )  # fmt: skip
 """Which of several troubles is the culprit: what stops all packets, then what was counted as lost at a limit,
@@ -54,6 +54,12 @@ then what loses packets elsewhere, then what is slow."""
 def rate(bps: float) -> str:
     """A measured rate; none is 0, not unlimited."""
     return shown(Number("", bps, "bit/s"))
+
+
+def clause(text: str) -> str:
+    """What somebody else said, as it stands behind a colon: without capital and full stop."""
+    is_word = text[1:2].islower() or text[1:2] == " "
+    return (text[:1].lower() + text[1:] if is_word else text).rstrip(".")
 
 
 def worst(found: Iterable[Judged]) -> Judged | None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from weir.diagnosis import line_ends, line_queues
-from weir.diagnosis.judged import Judged, rate, worst
+from weir.diagnosis import line_ends, line_queues, line_uplink
+from weir.diagnosis.judged import Judged, clause, rate, worst
 from weir.diagnosis.measured import WAYS, Flow, Measured, Way, mean, recent
 from weir.diagnosis.symptom import Number
 
@@ -49,8 +49,8 @@ def judge(measured: Measured) -> Answer:
         line_queues.queue(measured),
         *line_queues.parents(measured),
         line_ends.machine(measured),
-        line_ends.port("uplink", measured.uplink, measured),
-        line_ends.gateway(measured),
+        line_uplink.uplink(measured),
+        line_uplink.internet(measured),
     ]
     found = worst(item for item in line if item.state == "trouble")
     culprit = None if found is None else replace(found, state="culprit")
@@ -86,10 +86,10 @@ def _losses(measured: Measured) -> Iterator[Loss]:
         yield _beside(way, "before", measured, way == "upload")
         if line is None and measured.no_queue:
             none = (Number("dropped_ps", 0.0, "packets/s"),)
-            yield Loss(way, "here", "No queue of its own drops anything: none limits it.", none)
+            yield Loss(way, "here", "No queue limits it, so none drops its packets.", none)
         elif line is None or line.unmeasured:
             why = measured.queue_unknown if line is None else line.unmeasured
-            yield Loss(way, "here", f"Not known: {why}.")
+            yield Loss(way, "here", f"Not known: {clause(why)}.")
         else:
             yield _here(way, line.flow(way))
         yield _beside(way, "after", measured, way == "download")

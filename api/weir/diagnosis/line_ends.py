@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of a customer's line and the router between them: devices, ports, cores, gateway."""
+"""The customer's end of a line, ports, and the router between them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weir.diagnosis.judged import Fix, Judged, Place, rate, worst
+from weir.diagnosis.judged import Fix, Judged, Place, clause, rate, worst
 from weir.diagnosis.measured import WAYS, Link, Measured, Port, Station
 from weir.diagnosis.processors import BUSY_SHARE
 from weir.diagnosis.symptom import Number
@@ -14,15 +14,13 @@ from weir.diagnosis.thresholds import (
     ERROR_SHARE,
     ERRORS,
     FULL_SHARE,
-    INTERNET_ROUND_TRIP_US,
     MEMORY_SHARE,
     SILENT_S,
 )
 
 UNSEEN_DEVICE = "loss between the device and this router"
-UNSEEN_INTERNET = "loss behind the gateway"
-WRITTEN_DOWN = "its MAC is written down, so nobody asks for it"
-"""Of a permanent entry, which the kernel never verifies (NUD_PERMANENT, ip-neighbour(8))."""
+PERMANENT = "has a permanent neighbor entry, so the kernel does not check whether it answers"
+"""NUD_PERMANENT, ip-neighbour(8)."""
 LOSING = (
     "backlog-full", "ring-overrun", "one-core-works", "control-plane-starved", "neighbours-full",
     "connections-full",
@@ -37,30 +35,30 @@ def device(measured: Measured) -> Judged:
         return found
     station, line = measured.device, measured.queue
     subject = station.address or ""
-    numbers = _round_trip("device_round_trip_ms", measured.device_round_trip_us, DEVICE_ROUND_TRIP_US)
+    numbers = round_trip("device_round_trip_ms", measured.device_round_trip_us, DEVICE_ROUND_TRIP_US)
     unseen = (UNSEEN_DEVICE, *(() if numbers else ("the round trip to the device",)))
     sends = line is not None and not line.unmeasured and line.upload.rate_bps > 0
     if not sends and station.state != "reachable":
         said = f"Not known: {_unheard(station)}."
         return Judged("device", subject, "unknown", said, "", numbers, (), ("the device", *unseen))
-    said = f"{_named(station)} {'sends packets' if sends else 'answers'}"
+    said = f"{named(station)} {'sends packets' if sends else 'answers'}"
     trip = f"; round trip {numbers[0].value:,.0f} ms" if numbers else ""
     return Judged("device", subject, "clear", f"{said}{trip}.", "", numbers, (), unseen)
 
 
 def _unheard(station: Station) -> str:
     if station.state == "permanent":
-        return f"{_named(station)}: {WRITTEN_DOWN}"
-    return station.reason or f"{_named(station)} was not heard of lately ({station.state})"
+        return f"{clause(named(station))} {PERMANENT}"
+    return station.reason or f"{clause(named(station))} was not heard of lately ({station.state})"
 
 
 def _device(measured: Measured) -> Iterator[Judged]:
     station, line = measured.device, measured.queue
     subject = station.address or ""
     if station.state == "failed":
-        said = f"{_named(station)} does not answer on {station.interface} (ARP or neighbor discovery)"
+        said = f"{named(station)} does not answer on {station.interface} (ARP or neighbor discovery)"
         ping = (Fix("ping", "Ask for it.", "tool", subject, f"weir arping {station.interface} {subject}"),)
-        yield Judged("device", subject, "trouble", f"{said}.", "device-silent", _seen(station), ping)
+        yield Judged("device", subject, "trouble", f"{said}.", "device-silent", seen(station), ping)
     flow = None if line is None or line.unmeasured else line.upload
     if line is not None and flow is not None and flow.measured_s >= SILENT_S and not any(flow.rates_bps):
         silent = Number("silent_s", flow.measured_s, "s", SILENT_S)
@@ -73,11 +71,11 @@ def _device(measured: Measured) -> Iterator[Judged]:
             yield Judged("device", subject, "trouble", f"{said}.", "nothing-comes-back", (silent, sent))
         else:
             said = f"No packet came from {line.name} in {flow.measured_s} s"
-            yield Judged("device", subject, "trouble", f"{said}.", "nothing-came", (silent, *_seen(station)))
+            yield Judged("device", subject, "trouble", f"{said}.", "nothing-came", (silent, *seen(station)))
     trip_us = measured.device_round_trip_us
     if trip_us is not None and trip_us >= DEVICE_ROUND_TRIP_US:
-        said = f"The way to {_named(station)} and back takes {trip_us / 1000:,.0f} ms"
-        numbers = _round_trip("device_round_trip_ms", trip_us, DEVICE_ROUND_TRIP_US)
+        said = f"The way to {named(station)} and back takes {trip_us / 1000:,.0f} ms"
+        numbers = round_trip("device_round_trip_ms", trip_us, DEVICE_ROUND_TRIP_US)
         yield Judged("device", subject, "trouble", f"{said}.", "slow-device-side", numbers)
 
 
@@ -85,7 +83,7 @@ def port(place: Place, found: Port, measured: Measured) -> Judged:
     """The customer's port, or the one to the internet, with what it is stacked on."""
     if not found.links:
         name = "the customer's port" if place == "access" else "the port to the internet"
-        return Judged(place, "", "unknown", f"Not known: {found.reason}.", unknown=(name,))
+        return Judged(place, "", "unknown", f"Not known: {clause(found.reason)}.", unknown=(name,))
     name = found.links[0].name
     trouble = worst(item for link in found.links for item in _port(place, link, measured))
     if trouble is not None:
@@ -125,7 +123,8 @@ def _port(place: Place, link: Link, measured: Measured) -> Iterator[Judged]:
         return
     for way, bps in (("receives", link.rx_bps), ("sends", link.tx_bps)):
         if bps is not None and bps >= FULL_SHARE * link.speed_bps:
-            said = f"{link.name} {way} {rate(bps)}, as much as its link carries ({rate(link.speed_bps)})"
+            share = bps / link.speed_bps
+            said = f"{link.name} {way} {rate(bps)}, {share:.0%} of its speed of {rate(link.speed_bps)}"
             yield Judged(place, link.name, "trouble", f"{said}.", "port-full", numbers, look)
     limits = _limits(measured)
     if limits and link.speed_bps < max(limits):
@@ -154,32 +153,6 @@ def _link_numbers(link: Link) -> tuple[Number, ...]:
     return tuple(found)
 
 
-def gateway(measured: Measured) -> Judged:
-    """What is behind this router."""
-    station = measured.gateway
-    subject = station.address or ""
-    trip_us = measured.internet_round_trip_us
-    numbers = _round_trip("internet_round_trip_ms", trip_us, INTERNET_ROUND_TRIP_US)
-    if station.state == "failed":
-        said = f"The gateway {station.address} does not answer on {station.interface}"
-        ping = (Fix("ping", "Ask for it.", "tool", subject, f"weir ping {subject}"),)
-        return Judged("internet", subject, "trouble", f"{said}.", "gateway-silent", _seen(station), ping)
-    if trip_us is not None and trip_us >= INTERNET_ROUND_TRIP_US:
-        said = f"The way to the far ends and back takes {trip_us / 1000:,.0f} ms"
-        return Judged("internet", subject, "trouble", f"{said}.", "slow-internet", numbers)
-    if trip_us is not None:
-        said = f"The far ends answer after {trip_us / 1000:,.0f} ms"
-        return Judged("internet", subject, "clear", f"{said}.", "", numbers, (), (UNSEEN_INTERNET,))
-    unseen = ("the round trip to the far ends", UNSEEN_INTERNET)
-    if station.state == "reachable":
-        said = f"The gateway {subject} answers; no round trip behind it was seen in the last minute"
-    elif station.state == "permanent":
-        said = f"The gateway {subject}: {WRITTEN_DOWN}; no round trip was seen in the last minute"
-    else:
-        said = station.reason or "no round trip was seen in the last minute"
-    return Judged("internet", subject, "unknown", f"Not known: {said}.", unknown=unseen)
-
-
 def machine(measured: Measured) -> Judged:
     """Cores and memory, and what ails the router."""
     found = worst(_machine(measured))
@@ -188,8 +161,8 @@ def machine(measured: Measured) -> Judged:
     box = measured.machine
     numbers = _machine_numbers(measured)
     unseen = ("how long softirqs wait", *(("the memory",) if box.memory_share is None else ()))
-    if box.cores is None or box.findings is None:
-        said = f"Not known: {box.reason or 'the cores were not looked at twice yet'}."
+    if not box.cores or box.findings is None:
+        said = f"Not known: {clause(box.reason) or 'the cores were not looked at twice yet'}."
         return Judged("router", "", "unknown", said, "", numbers, (), ("the processor cores", *unseen))
     busiest = max((core.softirq_share for core in box.cores), default=0.0)
     said = f"No core dropped a packet; the busiest spends {busiest:.0%} of its time on packets"
@@ -208,8 +181,11 @@ def _machine(measured: Measured) -> Iterator[Judged]:
             )
     for core in box.cores or ():
         if core.drops > 0:
-            said = f"Core {core.number} dropped {core.drops:,} packets in the last look: its backlog was full"
-            yield Judged("router", f"core {core.number}", "trouble", f"{said}.", "core-drops", numbers)
+            said = (
+                f"Core {core.number} dropped {core.drops:,} packets between the last two looks at the cores"
+            )
+            why = "its backlog was full"
+            yield Judged("router", f"core {core.number}", "trouble", f"{said}: {why}.", "core-drops", numbers)
         if core.softirq_share >= BUSY_SHARE:
             said = f"Core {core.number} spends {core.softirq_share:.0%} of its time on packets"
             yield Judged("router", f"core {core.number}", "trouble", f"{said}.", "core-busy", numbers)
@@ -231,15 +207,18 @@ def _machine_numbers(measured: Measured) -> tuple[Number, ...]:
     return tuple(found)
 
 
-def _named(station: Station) -> str:
+def named(station: Station) -> str:
+    """As the subject of a sentence."""
     if station.address is None:
         return "The customer's device"
     return f"The customer's router {station.address}" if station.is_router else station.address
 
 
-def _seen(station: Station) -> tuple[Number, ...]:
+def seen(station: Station) -> tuple[Number, ...]:
+    """When it was heard of."""
     return () if station.confirmed_s is None else (Number("confirmed_s", station.confirmed_s, "s"),)
 
 
-def _round_trip(name: str, trip_us: float | None, bound_us: float) -> tuple[Number, ...]:
+def round_trip(name: str, trip_us: float | None, bound_us: float) -> tuple[Number, ...]:
+    """In ms; none where none was seen."""
     return () if trip_us is None else (Number(name, trip_us / 1000, "ms", bound_us / 1000),)

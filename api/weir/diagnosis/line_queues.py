@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weir.diagnosis.judged import Fix, Judged, Place, rate, worst
+from weir.diagnosis.judged import Fix, Judged, Place, clause, rate, worst
 from weir.diagnosis.measured import WAYS, Flow, Line, Measured, Way, known, mean, recent
 from weir.diagnosis.symptom import Number
 from weir.diagnosis.thresholds import DROPS_PS, FULL_SHARE, LONG_WAIT_US, POLICED_SHARE, SIBLING_SHARE
@@ -17,7 +17,8 @@ def queue(measured: Measured) -> Judged:
     if line is None and measured.no_queue:
         return Judged("queue", measured.no_queue, "clear", f"No queue limits {measured.no_queue}.")
     if line is None:
-        return Judged("queue", "", "unknown", f"Not known: {measured.queue_unknown}.", unknown=("the queue",))
+        said = f"Not known: {clause(measured.queue_unknown)}."
+        return Judged("queue", "", "unknown", said, unknown=("the queue",))
     if line.unmeasured:
         return _unmeasured("queue", line)
     found = worst(item for way in WAYS for item in _own(line, way))
@@ -32,8 +33,11 @@ def parents(measured: Measured) -> list[Judged]:
 def _own(line: Line, way: Way) -> Iterator[Judged]:
     flow = line.flow(way)
     if flow.is_full and _burst_s(flow):
-        said = f"{line.name} used its burst up: {rate(flow.burst_bps)} is {rate(flow.limit_bps)} again"
-        yield _at("queue", line, "burst-used", f"{said}, {_used(flow)}.", way, _raise(line))
+        said = (
+            f"The burst of {line.name} is over: {way} was allowed {rate(flow.burst_bps)} and is limited to "
+            f"{rate(flow.limit_bps)} again; it has {rate(flow.rate_bps)}"
+        )
+        yield _at("queue", line, "burst-used", f"{said}.", way, _raise(line))
     elif flow.is_full:
         policed = f" What is over it is dropped: {line.policed[way]}." if line.policed.get(way) else ""
         said = f"{line.name} is at its limit: {way} {_used(flow)}.{policed}"
@@ -126,7 +130,7 @@ def _clear(place: Place, line: Line) -> Judged:
 
 
 def _unmeasured(place: Place, line: Line) -> Judged:
-    said = f"Not known: {line.name}: {line.unmeasured}."
+    said = f"The load of {line.name} is not known: {clause(line.unmeasured)}."
     return Judged(place, line.name, "unknown", said, unknown=(f"the load of {line.name}",))
 
 

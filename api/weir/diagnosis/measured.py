@@ -155,6 +155,19 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class Uplink:
+    """The uplink of the configuration that the line leaves by, and what its checks heard. `status` is "up",
+    "down" or "unknown", `answers` the last words of each check ("": it has none), `round_trip_us` the
+    shortest last one, `loss_share` the least of them."""
+
+    id: str
+    status: str
+    answers: str = ""
+    round_trip_us: float | None = None
+    loss_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """The whole line. `parents` is the nearest first. Round trips are medians of TCP, seen in passing."""
 
@@ -165,6 +178,9 @@ class Measured:
     machine: Machine
     uplink: Port
     gateway: Station
+    checked: Uplink | None = None
+    uplink_by: str = ""
+    """Why it is that port, a sentence."""
     no_queue: str = ""
     """The address that no queue limits."""
     queue_unknown: str = "the queue was not looked up"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from weir.diagnosis.judged import Fix
+from weir.diagnosis.measured import Uplink
 from weir.diagnosis.shown import number_json
 from weir.http.context import me, service
 from weir.model import codec
@@ -154,6 +155,7 @@ def why_answer(found: Why, at_ms: int) -> dict[str, Any]:
         "queue": queue,
         "address": found.address,
         "towards": found.towards,
+        "uplink": None if found.uplink is None else _uplink_json(found.uplink),
         "sentence": judged.sentence,
         "culprit": None if judged.culprit is None else judged.line.index(judged.culprit),
         "line": [
@@ -177,6 +179,10 @@ def why_answer(found: Why, at_ms: int) -> dict[str, Any]:
             for loss in judged.losses
         ],
     }
+
+
+def _uplink_json(uplink: Uplink) -> dict[str, Any]:
+    return {"id": uplink.id, "status": uplink.status, "answers": uplink.answers or None}
 
 
 def _fix_json(fix: Fix) -> dict[str, Any]:

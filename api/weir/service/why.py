@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from weir.diagnosis.judged import clause
 from weir.diagnosis.line import Answer, judge
 from weir.diagnosis.measured import (
     WAYS,
@@ -19,6 +20,7 @@ from weir.diagnosis.measured import (
     Port,
     Station,
     Taker,
+    Uplink,
     Way,
 )
 from weir.diagnosis.processors import Spent
@@ -40,12 +42,14 @@ MOST_CHILDREN = 20_000
 
 
 class Why(NamedTuple):
-    """`queue_id` None: no queue limits the address."""
+    """`queue_id` None: no queue limits the address. `towards` None: by the uplink in use, whatever the far
+    end."""
 
     queue_id: str | None
     queue_name: str | None
     address: str | None
-    towards: str
+    towards: str | None
+    uplink: Uplink | None
     answer: Answer
 
 
@@ -74,24 +78,28 @@ class WhyService:
         with self._config.document(by) as document:
             queue = document.queue(told["queue_id"])
             above = list(tree.ancestors(document, queue)) if queue else []
-            lines = [_line(document, item, stats, told) for item in ([queue] if queue else []) + above]
+            lines = _lines(document, [*([queue] if queue else []), *above], stats, told)
         trips = self._round_trips(by, queue)
         access, uplink = told["access"], told["uplink"]
         no_queue, queue_unknown = _without_queue(told)
+        interfaces, checked = _Interfaces(stats), _checked(told)
         return Why(
             told["queue_id"],
             queue.name if queue else None,
             told["address"],
             told["towards"],
+            checked,
             judge(
                 Measured(
                     device=_station(access, told["address"], "no one address of it is known"),
-                    access=_port(access, stats, _no_access(told)),
+                    access=interfaces.port(access, _no_access(told)),
                     queue=lines[0] if lines else None,
                     parents=tuple(lines[1:]),
                     machine=self._machine(told, stats),
-                    uplink=_port(uplink, stats, f"no route leads to {told['towards']}"),
-                    gateway=_station(uplink, None, f"no gateway leads to {told['towards']}"),
+                    uplink=interfaces.port(uplink, f"no route leads to {told['towards']}"),
+                    gateway=_station(uplink, None, _no_gateway(told)),
+                    checked=checked,
+                    uplink_by=_uplink_by(told),
                     no_queue=no_queue,
                     queue_unknown=queue_unknown,
                     device_round_trip_us=trips.get("download"),
@@ -133,6 +141,38 @@ def _without_queue(told: Json) -> tuple[str, str]:
     return told["address"], ""
 
 
+def _checked(told: Json) -> Uplink | None:
+    found = told["checked"]
+    if found is None:
+        return None
+    loss = found["loss_percent"]
+    return Uplink(
+        found["id"],
+        found["status"],
+        found["answers"] or "",
+        found["round_trip_us"],
+        None if loss is None else loss / 100,
+    )
+
+
+def _uplink_by(told: Json) -> str:
+    """Why it is this port that leads to the internet."""
+    if told["towards"] is None:
+        return f"It is the uplink in use, {told['checked']['id']}."
+    if told["uplink"] is None:
+        return ""
+    said = f"The route to {told['towards']} leaves by it"
+    if told["checked"] is not None:
+        return f"{said}: it is uplink {told['checked']['id']}."
+    return f"{said}." if told["uplinks"] else f"{said}; no uplink is configured for this line."
+
+
+def _no_gateway(told: Json) -> str:
+    if told["towards"] is None:
+        return f"uplink {told['checked']['id']} has no gateway"
+    return f"no gateway leads to {told['towards']}"
+
+
 def _no_access(told: Json) -> str:
     if told["address"] is None:
         return "the queue has no target that tells its port"
@@ -162,40 +202,63 @@ def _station(side: Json | None, address: str | None, reason: str) -> Station:
     )
 
 
-def _port(side: Json | None, stats: StatsService, reason: str) -> Port:
-    if side is None:
-        return Port(reason=reason)
-    held = stats.router.kernel_interfaces()
-    live = {item["id"]: item for item in stats.router.interfaces()["items"]}
-    known = stats.router.measured and stats.router.lost_at is None
-    links = []
-    for each in side["links"]:
-        name = each["name"]
-        item = held.get(name)
-        if item is None:
-            return Port(reason=f"the interfaces were not read since {name} is there")
-        counted = stats.router.counted(name)
-        links.append(
-            Link(
-                name,
-                bool(item["up"]),
-                bool(item.get("carrier", item["up"])),
-                item.get("speed_bps"),
-                each["duplex"],
-                live[name]["rx_bps"] if known and name in live else None,
-                live[name]["tx_bps"] if known and name in live else None,
-                counted.packets if counted else None,
-                counted.errors if counted else None,
-                counted.span_s if counted else 0.0,
-            )
+class _Interfaces:
+    """What is measured of interfaces, read once for an answer."""
+
+    def __init__(self, stats: StatsService) -> None:
+        router = stats.router
+        self._counted = router.counted
+        self._held = router.kernel_interfaces()
+        is_known = router.measured and router.lost_at is None
+        self._live = {item["id"]: item for item in router.interfaces()["items"]} if is_known else {}
+
+    def port(self, side: Json | None, reason: str) -> Port:
+        if side is None:
+            return Port(reason=reason)
+        names = [each["name"] for each in side["links"]]
+        if not names:
+            return Port(reason=f"interface {side['interface']} is not there")
+        if unread := next((name for name in names if name not in self._held), None):
+            return Port(reason=f"the interfaces were not read since {unread} is there")
+        links = tuple(self._link(each["name"], each["duplex"]) for each in side["links"])
+        return Port(links, "", tuple(f"which port of {name} it is" for name in side["shared"]))
+
+    def _link(self, name: str, duplex: str | None) -> Link:
+        item, live, counted = self._held[name], self._live.get(name), self._counted(name)
+        return Link(
+            name,
+            bool(item["up"]),
+            bool(item.get("carrier", item["up"])),
+            item.get("speed_bps"),
+            duplex,
+            live["rx_bps"] if live else None,
+            live["tx_bps"] if live else None,
+            counted.packets if counted else None,
+            counted.errors if counted else None,
+            counted.span_s if counted else 0.0,
         )
-    return Port(tuple(links), "", tuple(f"which port of {name} it is" for name in side["shared"]))
 
 
-def _line(document: Document, queue: Queue, stats: StatsService, told: Json) -> Line:
-    """A queue with its figures of the last two minutes."""
-    (row,) = stats.queues([queue.id])["items"]
-    stale = stats.queues([])["stale_reason"]
+def _lines(document: Document, queues: Sequence[Queue], stats: StatsService, told: Json) -> list[Line]:
+    """Queues with their figures of the last two minutes."""
+    if not queues:
+        return []
+    found = stats.queues([queue.id for queue in queues])
+    policed = _policed(stats, told)
+    return [
+        _line(document, queue, stats, told["queue_id"], (row, found["stale_reason"], policed))
+        for queue, row in zip(queues, found["items"], strict=True)
+    ]
+
+
+def _line(
+    document: Document,
+    queue: Queue,
+    stats: StatsService,
+    asked: str,
+    figures: tuple[Json, str | None, Mapping[Way, str]],
+) -> Line:
+    row, stale, policed = figures
     recent, day = stats.history(queue.id, "2m"), stats.history(queue.id, "24h")
     flows = {way: _flow(queue, way, row, recent[way], day[way]["rate_bps"]) for way in WAYS}
     unmeasured = stale or ("" if row["live"] else row["delay_reason"] or "it was not measured twice yet")
@@ -204,9 +267,9 @@ def _line(document: Document, queue: Queue, stats: StatsService, told: Json) -> 
         queue.name,
         flows["upload"],
         flows["download"],
-        _policed(stats, told),
-        {} if queue.id == told["queue_id"] else _takers(document, queue, stats, told["queue_id"]),
-        unmeasured.rstrip("."),
+        policed,
+        {} if queue.id == asked else _takers(document, queue, stats, asked),
+        unmeasured,
     )
 
 
@@ -241,15 +304,13 @@ def _policed(stats: StatsService, told: Json) -> dict[Way, str]:
     """Why nothing waits in a direction: upload is limited where it leaves to the internet, download where it
     leaves to the device."""
     shapers = (stats.router.status or {}).get("shapers") or {}
+    sides: tuple[tuple[Way, Json | None], ...] = (("upload", told["uplink"]), ("download", told["access"]))
     found: dict[Way, str] = {}
-    for way, side in (("upload", told["uplink"]), ("download", told["access"])):
-        names = [item["name"] for item in side["links"]] if side else []
-        for name in names:
+    for way, side in sides:
+        for name in [item["name"] for item in side["links"]] if side else []:
             if shapers.get(name, {}).get("mode") == "police":
-                found["upload" if way == "upload" else "download"] = (
-                    f"{name} is policed: {shapers[name].get('reason') or 'nothing waits there'}"
-                )
-                break
+                reason = clause(shapers[name].get("reason") or "nothing waits there")
+                found.setdefault(way, f"{name} is policed: {reason}")
     return found
 
 

@@ -12407,9 +12407,16 @@ export interface components {
             id: string;
             name: string;
         };
+        WhyUplink: {
+            id: string;
+            /** @enum {string} */
+            status: "up" | "down" | "unknown";
+            /** @description What each of its checks said last; null: it has none. */
+            answers: string | null;
+        };
         FixSubject: {
             /** @enum {string} */
-            kind: "queue" | "interface" | "finding" | "tool";
+            kind: "queue" | "interface" | "uplink" | "finding" | "tool";
             id: string;
         };
         Fix: {
@@ -12449,8 +12456,10 @@ export interface components {
             queue: components["schemas"]["WhyQueue"] | null;
             /** @description Of the device; null: the queue has no addresses. */
             address: string | null;
-            /** @description The address in the internet whose way is meant. */
-            towards: string;
+            /** @description The address whose way is meant; null: whatever leaves by the uplink. */
+            towards: string | null;
+            /** @description Null: it leaves by none of the configured ones. */
+            uplink: components["schemas"]["WhyUplink"] | null;
             /** @description The answer for people. */
             sentence: string;
             /** @description Its place in `line`; null: none was found. */
@@ -27993,7 +28002,7 @@ export interface operations {
                 queue?: string;
                 /** @description A customer's address. */
                 address?: string;
-                /** @description An address in the internet whose way is meant; 1.1.1.1 or its IPv6 twin. */
+                /** @description An address in the internet whose way is meant. Without it the uplink in use, or else the way to 1.1.1.1 or its IPv6 twin. */
                 towards?: string;
             };
             header?: never;

@@ -36,6 +36,7 @@ export const WELL: Why = {
   queue: { id: "q", name: "q" },
   address: "10.64.0.2",
   towards: "1.1.1.1",
+  uplink: null,
   sentence: "It is not this router. Not known: the internet.",
   culprit: null,
   line: [

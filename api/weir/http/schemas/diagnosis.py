@@ -100,12 +100,15 @@ class WhyQuery(Query):
     address = Text(max_length=64, metadata={"description": "A customer's address."})
     towards = Text(
         max_length=64,
-        metadata={"description": "An address in the internet whose way is meant; 1.1.1.1 or its IPv6 twin."},
+        metadata={
+            "description": "An address in the internet whose way is meant. Without it the uplink in use, or "
+            "else the way to 1.1.1.1 or its IPv6 twin."
+        },
     )
 
 
 class FixSubject(Answer):
-    kind = one_of("queue", "interface", "finding", "tool")
+    kind = one_of("queue", "interface", "uplink", "finding", "tool")
     id = fields.String()
 
 
@@ -149,6 +152,16 @@ class WhyQueue(Answer):
     name = fields.String()
 
 
+class WhyUplink(Answer):
+    """The uplink of the configuration that the line leaves by."""
+
+    id = fields.String()
+    status = one_of("up", "down", "unknown")
+    answers = fields.String(
+        allow_none=True, metadata={"description": "What each of its checks said last; null: it has none."}
+    )
+
+
 class Why(Answer):
     """One customer's line, from the device to the internet."""
 
@@ -159,7 +172,15 @@ class Why(Answer):
     address = fields.String(
         allow_none=True, metadata={"description": "Of the device; null: the queue has no addresses."}
     )
-    towards = fields.String(metadata={"description": "The address in the internet whose way is meant."})
+    towards = fields.String(
+        allow_none=True,
+        metadata={"description": "The address whose way is meant; null: whatever leaves by the uplink."},
+    )
+    uplink = fields.Nested(
+        WhyUplink,
+        allow_none=True,
+        metadata={"description": "Null: it leaves by none of the configured ones."},
+    )
     sentence = fields.String(metadata={"description": "The answer for people."})
     culprit = fields.Integer(
         allow_none=True, metadata={"description": "Its place in `line`; null: none was found."}
