@@ -31,8 +31,7 @@ export const queryClient = new QueryClient({
     queries: {
       staleTime: 10_000,
       refetchOnWindowFocus: true,
-      retry: (failures, error) =>
-        failures < 2 && !(error instanceof ApiProblem && error.status >= 400 && error.status < 500),
+      retry: (failures, error) => failures < 2 && !isRefused(error),
     },
     mutations: { retry: false },
   },
@@ -112,12 +111,19 @@ export const findingsQuery = queryOptions({
   refetchInterval: 5_000,
 });
 
-/** Why the customer of a queue is slow. */
-export const whyQuery = (id: string) =>
+/** Whether the router understood what it was asked; what it refused it would refuse again. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof ApiProblem && error.status >= 400 && error.status < 500;
+
+/**
+ * Why the customer of a queue, or who has an address, is slow. The router looks at its cores every 5 s and at
+ * the load of the last 10 s, so a verdict can be another one after 5 s; an answer takes it some 30 ms.
+ */
+export const whyQuery = (asked: { queue: string } | { address: string }) =>
   queryOptions({
-    queryKey: ["why", id],
-    queryFn: () => need(api.GET("/api/v1/diagnosis/why", { params: { query: { queue: id } } })),
-    refetchInterval: 5_000,
+    queryKey: ["why", asked],
+    queryFn: ({ signal }) => need(api.GET("/api/v1/diagnosis/why", { params: { query: asked }, signal })),
+    refetchInterval: ({ state }) => (isRefused(state.error) ? false : 5_000),
   });
 
 /** Asked only while the router says that something is wrong with its database. */

@@ -133,6 +133,27 @@ function useNetwork(text: string, words: string): Hit[] {
   ];
 }
 
+const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;
+/** Unlike a MAC it has "::" or seven colons. */
+const IPV6 = /^(?=.*::|(.*:){7})[\da-f:]+(:[\d.]+)?$/i;
+
+/** An address has a line to the internet also where no queue limits it. */
+function useWhySlow(words: string): Hit[] {
+  const navigate = useNavigate();
+  if (!IPV4.test(words) && !IPV6.test(words)) return [];
+  return [
+    {
+      key: "why",
+      group: "Diagnostics",
+      title: `Why is ${words} slow?`,
+      detail: "",
+      line: `weir why ${words}`,
+      request: `GET /api/v1/diagnosis/why?address=${words}`,
+      go: () => void navigate({ to: "/diagnostics", search: { address: words } }),
+    },
+  ];
+}
+
 /** Lists that were saved under a name that matches; all of them where nothing is typed. */
 function useSavedViews(text: string): Hit[] {
   const router = useRouter();
@@ -151,7 +172,8 @@ function useSavedViews(text: string): Hit[] {
 export function useFound(text: string, words: string): { hits: Hit[]; loading: boolean } {
   const queues = useQueues(words);
   const network = useNetwork(text, words);
+  const slow = useWhySlow(words);
   const objects = useObjects(words);
   const views = useSavedViews(text);
-  return { hits: [...views, ...queues.hits, ...network, ...objects], loading: queues.loading };
+  return { hits: [...views, ...queues.hits, ...network, ...slow, ...objects], loading: queues.loading };
 }

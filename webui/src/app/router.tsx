@@ -129,6 +129,7 @@ const maintenance = createRoute({
 const diagnostics = createRoute({
   getParentRoute: () => frame,
   path: "/diagnostics",
+  validateSearch: search.diagnostics,
   component: lazyRouteComponent(() => import("@/pages/DiagnosticsPage")),
 });
 const about = createRoute({

@@ -72,6 +72,8 @@ export const tools = (raw: Raw): { tool?: string; target?: string } => ({
   tool: text(raw["tool"]),
   target: text(raw["target"]),
 });
+/** `address`: the customer whose line is looked at. */
+export const diagnostics = (raw: Raw): { address?: string } => ({ address: text(raw["address"]) });
 export const hosts = (raw: Raw): { q?: string } => ({ q: text(raw["q"]) });
 
 /** A part of the graphs' time, as `1700000000-1700000060`. */

@@ -6,6 +6,7 @@ import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
 import type { InterfaceStats, System } from "@/api/types";
 import { Findings } from "./Findings";
+import { SlowAddress } from "./SlowAddress";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
 import { agoText, countText, plural, sentence } from "@/ui/format";
@@ -189,6 +190,7 @@ export default function DiagnosticsPage() {
         </Note>
       ) : null}
       <Findings />
+      <SlowAddress />
       {system ? <Report system={system} doubt={doubt} /> : query.isPending ? <Skeleton lines={10} /> : null}
     </Page>
   );

@@ -38,6 +38,10 @@ export const saidOnce = (text: string): string =>
 /** The router's remark with one full stop at its end, however it came. */
 export const sentence = (text: string): string => `${capital(text).replace(/[.]+$/, "")}.`;
 
+/** The same behind a colon. */
+export const clause = (text: string): string =>
+  sentence(text).replace(new RegExp(OPENER, "i"), (word) => word.toLowerCase());
+
 /** A target as a table shows it: one host needs no prefix length. */
 export const targetText = (target: string): string => target.replace(/(?<=^[\d.]+)\/32$|(?<=:.*)\/128$/, "");
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { ONLY_READS, useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { whyQuery } from "@/api/queries";
 import type { Queue, Why } from "@/api/types";
+import { NAMED } from "@/kinds/names";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Arrow, Note, Section, Skeleton, Tag } from "@/ui/blocks";
-import { agoText, sentence } from "@/ui/format";
+import { agoText, clause, sentence } from "@/ui/format";
 import { RaiseButton } from "./Raise";
 import classes from "./WhySlow.module.css";
 
@@ -32,6 +34,8 @@ const STATES: Record<Place["state"], readonly [string, "bad" | "warn" | "ok" | u
   unknown: ["Not known", undefined],
 };
 
+const UPLINKS = NAMED.get("uplink")?.page ?? "";
+
 const WHERE: Record<Loss["where"], string> = {
   before: "before this router",
   here: "in this router",
@@ -40,38 +44,48 @@ const WHERE: Record<Loss["where"], string> = {
 
 /** The customer's line from the device to the internet: one culprit, and what is ruled out (docs/diagnosis.md). */
 export function WhySlow({ queue }: { queue: Queue }) {
-  const query = useQuery(whyQuery(queue.id));
-  const found = query.isError ? undefined : query.data;
+  const query = useQuery(whyQuery({ queue: queue.id }));
   return (
-    <Section
-      title="Why slow?"
-      aside={found ? <span className="dim">measured {agoText(found.at)}</span> : null}
-    >
-      {query.isError ? (
-        <Note severity="warning" live>
-          Not known: {sentence(asProblem(query.error).message)}
-        </Note>
-      ) : found ? (
-        <Answer found={found} queue={queue} />
-      ) : (
-        <Skeleton lines={3} />
-      )}
+    <Section title="Why slow?" aside={<MeasuredAt query={query} />}>
+      <WhyAnswer query={query} queue={queue} />
     </Section>
   );
 }
 
-function Answer({ found, queue }: { found: Why; queue: Queue }) {
+export function MeasuredAt({ query }: { query: UseQueryResult<Why> }) {
+  if (query.isError || !query.data) return null;
+  return <span className="dim">measured {agoText(query.data.at)}</span>;
+}
+
+interface WhyAnswerProps {
+  query: UseQueryResult<Why>;
+  /** The one that limits the customer, where it is known. */
+  queue: Queue | undefined;
+}
+
+/** Old answers are not shown: what was so a while ago may be no longer. */
+export function WhyAnswer({ query, queue }: WhyAnswerProps) {
+  if (query.isError) return <Unanswered error={query.error} />;
+  if (!query.data) return <Skeleton lines={3} />;
+  return <Answer found={query.data} queue={queue} />;
+}
+
+function Unanswered({ error }: { error: Error }) {
+  const problem = asProblem(error);
+  const isRefused = problem.status >= 400 && problem.status < 500;
+  return (
+    <Note severity={isRefused ? "error" : "warning"} live>
+      {isRefused ? sentence(problem.message) : `Not known: ${clause(problem.message)}`}
+    </Note>
+  );
+}
+
+function Answer({ found, queue }: { found: Why; queue: Queue | undefined }) {
   const culprit = found.culprit === null ? undefined : found.line[found.culprit];
   return (
     <>
       <p className={classes.answer}>{found.sentence}</p>
-      {culprit && culprit.fixes.length > 0 ? (
-        <ul className={classes.fixes} aria-label="What can be done">
-          {culprit.fixes.map((fix) => (
-            <FixItem key={fix.id} fix={fix} queue={queue} />
-          ))}
-        </ul>
-      ) : null}
+      {culprit && culprit.fixes.length > 0 ? <Fixes fixes={culprit.fixes} queue={queue} /> : null}
       <ol className={classes.line} aria-label="From the device to the internet">
         {found.line.map((place) => (
           <PlaceItem key={`${place.place} ${place.subject}`} place={place} />
@@ -107,26 +121,48 @@ function PlaceItem({ place }: { place: Place }) {
   );
 }
 
-function FixItem({ fix, queue }: { fix: Fix; queue: Queue }) {
+/** Who may not change anything reads what could be done, and sees what it would be done to. */
+function Fixes({ fixes, queue }: { fixes: readonly Fix[]; queue: Queue | undefined }) {
+  const may = useMay("write");
   return (
-    <li>
-      {fix.id === "raise" ? <RaiseButton queue={queue} /> : <FixLink fix={fix} />}
-      {fix.command ? <code className={classes.command}>{fix.command}</code> : null}
-    </li>
+    <ul className={classes.fixes} aria-label="What can be done">
+      {fixes.map((fix) => (
+        <li key={fix.id}>
+          {fix.id === "raise" && may && queue ? (
+            <RaiseButton queue={queue} />
+          ) : (
+            <FixLink fix={fix} may={may} />
+          )}
+          {fix.command ? <code className={classes.command}>{fix.command}</code> : null}
+        </li>
+      ))}
+      {may ? null : <li className="dim">{ONLY_READS}</li>}
+    </ul>
   );
 }
 
-function FixLink({ fix }: { fix: Fix }) {
+function FixLink({ fix, may }: { fix: Fix; may: boolean }) {
   const { subject, text } = fix;
+  if (fix.id === "raise" && !may) return <span>{text}</span>;
   if (subject?.kind === "queue")
     return (
-      <Link to="/queues/$id" params={{ id: subject.id }} search={fix.id === "edit" ? { edit: true } : {}}>
+      <Link
+        to="/queues/$id"
+        params={{ id: subject.id }}
+        search={fix.id === "edit" && may ? { edit: true } : {}}
+      >
         {text}
       </Link>
     );
   if (subject?.kind === "interface")
     return (
       <Link to="/interfaces" search={{ edit: subject.id }}>
+        {text}
+      </Link>
+    );
+  if (subject?.kind === "uplink")
+    return (
+      <Link to="/$page" params={{ page: UPLINKS }} search={{ edit: subject.id }}>
         {text}
       </Link>
     );

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Button, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { queueQuery, whyQuery } from "@/api/queries";
+import type { Why } from "@/api/types";
+import { Section } from "@/ui/blocks";
+import { MeasuredAt, WhyAnswer } from "./queue/WhySlow";
+import classes from "./SlowAddress.module.css";
+
+/** Why a customer is slow, by address: who is in no queue has no page. */
+export function SlowAddress() {
+  const { address } = useSearch({ from: "/frame/diagnostics" });
+  const navigate = useNavigate({ from: "/diagnostics" });
+  const query = useQuery({ ...whyQuery({ address: address ?? "" }), enabled: address !== undefined });
+  const found = query.isError ? undefined : query.data;
+  return (
+    <Section title="Why is this customer slow?" aside={<MeasuredAt query={query} />}>
+      <form
+        key={address}
+        className={classes.form}
+        onSubmit={(event) => {
+          event.preventDefault();
+          const typed = new FormData(event.currentTarget).get("address");
+          const asked = typeof typed === "string" ? typed.trim() : "";
+          void navigate({ search: { address: asked || undefined } });
+          if (asked === address) void query.refetch();
+        }}
+      >
+        <TextInput
+          name="address"
+          label="Address of the customer"
+          placeholder="10.64.0.2"
+          defaultValue={address ?? ""}
+          autoComplete="off"
+          spellCheck={false}
+          className={classes.address}
+        />
+        <Button type="submit">Look</Button>
+      </form>
+      {address === undefined ? null : (
+        <>
+          {found ? <Whose found={found} /> : null}
+          <Queued query={query} id={found?.queue?.id} />
+        </>
+      )}
+    </Section>
+  );
+}
+
+function Whose({ found }: { found: Why }) {
+  return (
+    <p className="dim">
+      <span className="mono">{found.address}</span>
+      {found.queue ? (
+        <>
+          , queue{" "}
+          <Link to="/queues/$id" params={{ id: found.queue.id }}>
+            {found.queue.name}
+          </Link>
+        </>
+      ) : null}
+      {found.towards !== null ? (
+        <>
+          , towards <span className="mono">{found.towards}</span>
+        </>
+      ) : found.uplink ? (
+        `, by uplink ${found.uplink.id}`
+      ) : null}
+    </p>
+  );
+}
+
+/** With the queue that limits the address, so that its limit can be raised here. */
+function Queued({ query, id }: { query: Parameters<typeof WhyAnswer>[0]["query"]; id: string | undefined }) {
+  const queue = useQuery({ ...queueQuery(id ?? ""), enabled: id !== undefined });
+  return <WhyAnswer query={query} queue={id === undefined ? undefined : queue.data} />;
+}
