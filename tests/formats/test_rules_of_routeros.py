@@ -11,7 +11,10 @@ from tests.formats.routeros import LISTS, import_of, of_kind, only
 from weir.formats.report import LineDraft
 from weir.formats.routeros.menus.router import Wanted
 from weir.kinds.firewall import Firewall
+from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.document import Document
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 
 TO_ITSELF = LISTS + "/ip firewall nat\nadd dst-address-type=local "
 
@@ -90,9 +93,45 @@ def test_the_drop_rule_of_the_policy_is_the_policy_where_nothing_lets_pass_after
     assert (line.fate, line.code) == ("left-out", "policy")
 
 
-def test_the_drop_rule_is_not_the_policy_of_a_router_whose_policy_drops_nothing() -> None:
-    existing = Document([Firewall(drop_new_from_wan=False)])
+@pytest.mark.parametrize(
+    "other",
+    [
+        Firewall(drop_new_from_wan=False),
+        ZonePolicy("servers", "wan", "lan"),
+        Interface("ether1", "guests"),
+    ],
+)
+def test_the_drop_rule_is_not_the_policy_of_a_router_whose_policy_drops_less(other: ConfigObject) -> None:
+    existing = Document([Zone("guests"), other])
     report = import_of(f"{LISTS}/ip firewall filter\n{DROP}", existing)
+    assert report.lines[-1].code == "match-not-taken"
+
+
+ANSWERS = "add chain=forward connection-state=established,related,untracked\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "state", "is_policy"),
+    [
+        ("", "connection-state=new,invalid", True),
+        ("", "connection-state=new,established", False),
+        ("", "connection-state=!established,related", True),
+        ("", "connection-state=odd", False),
+        ("", "", False),
+        (ANSWERS, "", True),
+        (ANSWERS.replace("\n", " disabled=yes\n"), "", False),
+        (ANSWERS.replace("\n", " in-interface=ether2\n"), "", False),
+        (ANSWERS.replace("forward", "input"), "", False),
+    ],
+)
+def test_a_drop_rule_that_stops_answers_is_not_the_policy(before: str, state: str, is_policy: bool) -> None:
+    drop = DROP.replace("connection-state=new", state)
+    report = import_of(f"{LISTS}/ip firewall filter\n{before}{drop}")
+    assert report.lines[-1].code == ("policy" if is_policy else "match-not-taken")
+
+
+def test_a_drop_rule_about_the_router_itself_is_not_the_policy_which_answers_pings() -> None:
+    report = import_of(f"{LISTS}/ip firewall filter\n{DROP.replace('=forward', '=input')}")
     assert report.lines[-1].code == "match-not-taken"
 
 

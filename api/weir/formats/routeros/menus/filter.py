@@ -9,7 +9,7 @@ from itertools import product
 from weir.formats.quantity import time_ms
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import seconds, text
-from weir.formats.routeros.menus.lists import ZONES, address_set, interface_set, set_of_others
+from weir.formats.routeros.menus.lists import address_set, interface_set, set_of_others
 from weir.formats.routeros.menus.matches import (
     MATCHES,
     NO_INTERFACE,
@@ -20,12 +20,11 @@ from weir.formats.routeros.menus.matches import (
     matches_nothing,
     named_interfaces,
 )
+from weir.formats.routeros.menus.policy import is_of_the_policy
 from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
-from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import STATES
 from weir.model.limits import MAX_SET_TIMEOUT_S
-from weir.model.zones import WAN
 
 MAX_RULES = 16
 """Of one rule of the file, where several interfaces must be named one by one."""
@@ -72,12 +71,6 @@ _ICMP = {
 _ONE_CODE = ("echo-reply", "echo-request", "packet-too-big", "nd-router-solicit", "nd-router-advert")
 _RATE = re.compile(r"([0-9]{1,9})(?:/([0-9a-z:]{1,20}))?,([0-9]{1,9})(?::packet)?")
 _LONGEST = f"Weir forgets after {MAX_SET_TIMEOUT_S // 86_400} days."
-_OF_THE_POLICY = frozenset(
-    (
-        *("chain", "action", "comment", "disabled", "in-interface", "in-interface-list"),
-        *("connection-state", "connection-nat-state", "log", "log-prefix"),
-    )
-)
 
 
 def _icmp(value: str, row: Row) -> list[str]:
@@ -131,7 +124,7 @@ def _filter(router: Router, row: Row) -> None:
         raise ValueError(f"Weir has no action {quoted(action)}.")
     if matches_nothing(row):
         return
-    if _is_of_the_policy(row, action):
+    if is_of_the_policy(row, action):
         return
     family = "ipv6" if row.menu.path.startswith("/ipv6") else "ipv4"
     chain = router.chain(row.need("chain", "chain"))
@@ -157,44 +150,6 @@ def _what_it_does(row: Row, action: str) -> None:
     with_answer = row.given.get("reject-with")
     if action == "reject" and with_answer not in (None, "icmp-network-unreachable"):
         row.changed("reject-with", "The sender is told in Weir's own way.")
-
-
-def _is_of_the_policy(row: Row, action: str) -> bool:
-    """Rules about port forwards from outside: what they say holds in Weir without a rule."""
-    nat = row.given.get("connection-nat-state")
-    came_from = row.get("in_list") or ""
-    port = row.router.wanted.get(("interface", row.get("in_interface", "")))
-    outside = ZONES.get(came_from.lower()) == WAN or (port is not None and port.body.get("role") == WAN)
-    if nat == "dstnat" and action == "accept":
-        text_ = "Port forwards pass by themselves (allow). A rule after it that drops all would stop them."
-        row.leave_out("policy", text_)
-        return True
-    if nat == "!dstnat" and action == "drop" and outside and _is_last_word(row):
-        row.leave_out("policy", "The firewall's policy drops what comes from the zone wan unasked.")
-        return True
-    return False
-
-
-def _is_last_word(row: Row) -> bool:
-    """Whether what a drop rule stops would come to the policy without it: it says nothing else, and nothing
-    after it in its chain lets pass."""
-    if not set(row.given) <= _OF_THE_POLICY or row.get("chain") not in ("forward", "input"):
-        return False
-    if not row.router.existing.single(Firewall).drop_new_from_wan:
-        return False
-    last = row.router.once(("last to let pass", row.menu.path), lambda: _last_to_let_pass(row))
-    return row.place > last.get(row.get("chain"), -1)
-
-
-def _last_to_let_pass(row: Row) -> dict[str | None, int]:
-    """The place of the last command of each chain of the menu that may accept what comes to it."""
-    rows = row.router.rows[row.menu.path]
-    return {other.given.get("chain"): other.place for other in rows if _may_let_pass(other)}
-
-
-def _may_let_pass(row: Row) -> bool:
-    of_forwards = row.given.get("connection-nat-state") == "dstnat"
-    return row.given.get("action", "accept") in ("accept", "jump") and not (of_forwards or row.is_disabled)
 
 
 def _by_interfaces(router: Router, row: Row, body: Json) -> None:
