@@ -303,3 +303,23 @@ def test_a_second_server_for_the_names_of_a_domain_is_left_out_and_says_so() -> 
         {"address": "192.0.2.1", "port": None, "tls_name": None}
     ]
     assert [line.fate for line in report.lines] == ["changed", "left-out"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_told"),
+    [
+        ("filter\nadd chain=input", True),
+        ("filter\nadd chain=input action=drop", False),
+        ("nat\nadd chain=dstnat action=redirect protocol=tcp dst-port=80", True),
+        ("nat\nadd chain=dstnat", False),
+    ],
+)
+def test_a_rule_that_lets_pass_what_a_set_of_this_router_holds_says_so(rule: str, is_told: bool) -> None:
+    entry = "/ip firewall address-list\nadd list=office address=192.0.2.1\n"
+    text = entry + "/ip firewall {} src-address-list=office\n"
+    before = import_of(text.format(rule))
+    assert import_of(text.format(rule), Document(before.others)).lines[-1].code == before.lines[-1].code
+    by_hand = from_json("set-entry", {"id": "one", "set": "office", "value": "192.0.2.9/32"})
+    report = import_of(text.format(rule), Document([*before.others, by_hand]))
+    said = "1 entry of “office” was here before: the rule is about these, too."
+    assert (said in report.lines[-1].reason) is is_told

@@ -21,17 +21,20 @@ _EXEMPTED = "What it exempted is translated as the rules after it say."
 
 
 def say_what_rules_lack(router: Router) -> None:
-    """A rule that lets pass or translates less needs no more words than its own; others matter to those after
-    them."""
+    """Where a rule lets pass or translates less no more is to be said; others matter to those after them. For
+    what is about more it is the other way round."""
     lacks = _Lacks(router)
     for row in _in_force(router, FILTER, FILTER_6):
         if row.get("action", "accept") != "accept":
             lacks.say(row, _STOPPED)
+        else:
+            lacks.say_of_entries_here(row)
     for row in _in_force(router, NAT):
         if row.get("action", "accept") == "accept":
             lacks.say(row, _EXEMPTED)
         else:
             lacks.say_of_every_wan(row)
+            lacks.say_of_entries_here(row)
 
 
 def _in_force(router: Router, *menus: Menu) -> Iterator[Row]:
@@ -60,7 +63,10 @@ class _Lacks:
         for menu in (ADDRESS_LIST, ADDRESS_LIST_6):
             rows = router.rows.get(menu.path, ())
             self._named |= {(menu.root, row.given.get("list", "")) for row in rows}
-        self._held = {item.set for item in router.existing.every(SetEntry)}
+        entries = router.existing.every(SetEntry)
+        self._here = Counter(
+            item.set for item in entries if not item.disabled and ("set-entry", item.id) not in router.wanted
+        )
 
     def _missing(self, key: str, rows: Iterable[Row]) -> Counter[tuple[str, str]]:
         gone = (row for row in rows if row.line.fate == "left-out" or row.line in self._disabled)
@@ -72,15 +78,26 @@ class _Lacks:
         if row.line in self._disabled:
             row.warn("match-not-taken", effect)
         self._say_of_interfaces(row)
-        names = {row.values[field] for field in ("source_list", "destination_list") if field in row.values}
-        for name in sorted(names):
+        for name in _address_lists(row):
             self._say_of_addresses(row, name)
+
+    def _is_in_force(self, row: Row) -> bool:
+        return row.line.fate != "left-out" and row.line not in self._disabled
+
+    def say_of_entries_here(self, row: Row) -> None:
+        """A set of this router that is called as a list of the file may hold more."""
+        if not self._is_in_force(row):
+            return
+        for name in _address_lists(row):
+            if count := self._here[address_set_id(self._router, name)]:
+                what = _were(count, f"entry of {quoted(name)}", f"entries of {quoted(name)}")
+                row.warn("more-entries", f"{what} here before: the rule is about these, too.")
 
     def say_of_every_wan(self, row: Row) -> None:
         """A NAT rule about the list WAN is about every WAN here, and there may be others."""
         name = row.get("in_list") or row.get("out_list") or ""
         one = row.get("in_interface") or row.get("out_interface")
-        if ZONES.get(name.lower()) != WAN or one or row.line in self._disabled or row.line.fate == "left-out":
+        if ZONES.get(name.lower()) != WAN or one or not self._is_in_force(row):
             return
         others = sorted(self._wans().difference(self._router.members(name)))
         if others:
@@ -103,7 +120,7 @@ class _Lacks:
         if adders := self._adders[key]:
             what = _were(adders, f"rule that adds to {shown}", f"rules that add to {shown}")
             row.warn("entries-lost", f"{what} not taken, or disabled: what these added is not matched here.")
-        if key not in self._named and address_set_id(self._router, name) not in self._held:
+        if key not in self._named and not self._here[address_set_id(self._router, name)]:
             row.warn("empty-list", f"Nothing that is imported fills {shown}: the rule matches nothing here.")
 
     def _say_of_interfaces(self, row: Row) -> None:
@@ -116,6 +133,10 @@ class _Lacks:
 
 def _were(number: int, one: str, several: str) -> str:
     return f"1 {one} was" if number == 1 else f"{number} {several} were"
+
+
+def _address_lists(row: Row) -> list[str]:
+    return sorted({row.values[field] for field in ("source_list", "destination_list") if field in row.values})
 
 
 def _adds(row: Row) -> bool:
