@@ -8,6 +8,7 @@ import email
 import email.policy
 import json
 import os
+import socket
 import ssl
 import threading
 import time
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from lab import netns
 from tests.agent.receivers import certificate, mail_server, web_server
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
@@ -207,6 +209,39 @@ def test_the_routers_own_programs_get_no_commands_from_a_configuration(made: Mad
     for own in ("127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0"):
         made.rig.commit(mail(25, server=own))
         assert refused(made.rig, "noc") == f"{own} is this router itself"
+    addresses = ("203.0.113.2", "10.64.0.1", "2001:db8:64::1", "::ffff:10.64.0.1")
+    until(
+        "none is tentative", lambda: "tentative" not in made.rig.run("ip", "address", "show", "dev", "lan0")
+    )
+    with (
+        netns.inside(made.rig.router),
+        socket.create_server(("::", 2525), family=socket.AF_INET6, dualstack_ipv6=True),
+    ):
+        for own in addresses:
+            made.rig.commit(mail(2525, server=own))
+            assert refused(made.rig, "noc") == f"{own} is this router itself"
+
+
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("169.254.169.254", "link-local"),
+        ("::ffff:169.254.169.254", "link-local"),
+        ("fe80::1", "link-local"),
+        ("224.0.0.1", "an address of many"),
+        ("ff02::1", "an address of many"),
+        ("203.0.113.255", "an address of many"),
+    ],
+)
+def test_nothing_is_sent_to_link_local_addresses_nor_to_many(made: Made, address: str, what: str) -> None:
+    made.rig.commit(mail(25, server=address))
+    assert refused(made.rig, "noc") == f"{address} is {what}: nothing is sent there"
+
+
+def test_a_webhook_in_a_private_network_is_reached(made: Made) -> None:
+    with web_server(made.rig.client_ns, "10.64.0.2") as server:
+        made.rig.commit(replace(hook(server.port), url=f"http://10.64.0.2:{server.port}/"))
+        assert asked(made.rig, "chat")["delivered"]
 
 
 # -- webhook --------------------------------------------------------------------------------------------

@@ -95,7 +95,19 @@ def test_a_url_that_is_none_is_refused(router: Toy, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "mailbox", ["noc", "@example.net", "a@b@", "a b@example.net", "a@\r\nb.net", "a@1.2.3.4"]
+    "mailbox",
+    [
+        "noc",
+        "@example.net",
+        "a@b@",
+        "a b@example.net",
+        "a@\r\nb.net",
+        "a@1.2.3.4",
+        "a@::1",
+        "a@2001:db8::1",
+        "a@[192.0.2.1]",
+        "a@",
+    ],
 )
 def test_a_mail_address_that_is_none_is_refused(router: Toy, mailbox: str) -> None:
     refused = put(router, **{**MAIL, "recipients": [mailbox]})
@@ -108,6 +120,10 @@ def test_secrets_that_go_unencrypted_are_warned_of(router: Toy) -> None:
     assert codes(made) == {("password-in-the-clear", "security")}
     hook = {"type": "webhook", "url": "http://192.0.2.1/", "token": "t"}
     assert codes(router.api("PUT", "/alert-targets/chat", hook)) == {("token-in-the-clear", "url")}
+    for name, scheme in (("large", "HTTP"), ("mixed", "Http")):
+        made = router.api("PUT", f"/alert-targets/{name}", {**hook, "url": f"{scheme}://192.0.2.1/Path"})
+        assert codes(made) == {("token-in-the-clear", "url")}
+        assert made.json["url"] == "http://192.0.2.1/Path"
 
 
 def test_a_rule_names_targets_that_there_are(router: Toy) -> None:

@@ -6,10 +6,14 @@ from __future__ import annotations
 import smtplib
 import socket
 import ssl
+import struct
 from http.client import HTTPException, RemoteDisconnected
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
+_RTM_NEWROUTE, _RTM_GETROUTE, _NLM_F_REQUEST, _RTA_DST = 24, 26, 1, 1
+_LOCAL, _OF_MANY = 2, (3, 4, 5)
+"""Types of routes: to the host itself; of broadcasts, anycasts and multicasts."""
 STEP_S = 8.0
 """For so long a connection, a lookup's answer or a line is waited for."""
 
@@ -20,14 +24,16 @@ class Failed(Exception):
 
 def dial(host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
     """The first of a host's addresses that answers. Raises `Failed`: also for the router's own programs,
-    which take no commands from a configuration."""
+    which take no commands from a configuration, and for addresses that are no single receiver's
+    everywhere."""
     try:
         found = socket.getaddrinfo(host, port, type=kind)
     except socket.gaierror as error:
         raise Failed(f"{host} is not known to the name servers: {error.strerror}") from error
-    places = [(family, place) for family, _, _, _, place in found if not _is_own(str(place[0]))]
+    reasons = [_refused(str(place[0])) for _, _, _, _, place in found]
+    places = [(item[0], item[4]) for item, why in zip(found, reasons, strict=True) if not why]
     if not places:
-        raise Failed(f"{host} is this router itself")
+        raise Failed(f"{host} is {reasons[0]}")
     for family, place in places[:4]:
         handle = socket.socket(family, kind)
         handle.settimeout(STEP_S)
@@ -40,10 +46,33 @@ def dial(host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> 
     raise failed
 
 
-def _is_own(text: str) -> bool:
+def _refused(text: str) -> str:
+    """What an address is to which nothing is sent; nothing for one that may be dialed, such as one of the
+    operator's private networks."""
     address = ip_address(text.partition("%")[0])
     mapped = getattr(address, "ipv4_mapped", None) or address
-    return bool(mapped.is_loopback or mapped.is_unspecified)
+    kind = _route_type(mapped)
+    if mapped.is_loopback or mapped.is_unspecified or kind == _LOCAL:
+        return "this router itself"
+    if mapped.is_link_local:  # where clouds tell a machine's credentials
+        return "link-local: nothing is sent there"
+    if mapped.is_multicast or kind in _OF_MANY:
+        return "an address of many: nothing is sent there"
+    return ""
+
+
+def _route_type(address: IPv4Address | IPv6Address) -> int:
+    """Where the kernel would take a packet to it (rtnetlink(7), RTM_GETROUTE), whichever table says so; 0
+    where it has no way there."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    raw = address.packed
+    asked = struct.pack("=8B I HH", family, len(raw) * 8, *[0] * 6, 0, len(raw) + 4, _RTA_DST) + raw
+    head = struct.pack("=IHHII", len(asked) + 16, _RTM_GETROUTE, _NLM_F_REQUEST, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW) as kernel:
+        kernel.send(head + asked)
+        answer = kernel.recv(8192)
+    (kind,) = struct.unpack_from("=H", answer, 4)
+    return answer[16 + 7] if kind == _RTM_NEWROUTE else 0
 
 
 def trusting(ca_bundle: str) -> ssl.SSLContext:
