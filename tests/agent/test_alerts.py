@@ -8,6 +8,7 @@ import email
 import email.policy
 import json
 import os
+import signal
 import socket
 import ssl
 import threading
@@ -220,22 +221,6 @@ def test_the_routers_own_programs_get_no_commands_from_a_configuration(made: Mad
         for own in addresses:
             made.rig.commit(mail(2525, server=own))
             assert refused(made.rig, "noc") == f"{own} is this router itself"
-
-
-@pytest.mark.parametrize(
-    ("address", "what"),
-    [
-        ("169.254.169.254", "link-local"),
-        ("::ffff:169.254.169.254", "link-local"),
-        ("fe80::1", "link-local"),
-        ("224.0.0.1", "an address of many"),
-        ("ff02::1", "an address of many"),
-        ("203.0.113.255", "an address of many"),
-    ],
-)
-def test_nothing_is_sent_to_link_local_addresses_nor_to_many(made: Made, address: str, what: str) -> None:
-    made.rig.commit(mail(25, server=address))
-    assert refused(made.rig, "noc") == f"{address} is {what}: nothing is sent there"
 
 
 def test_a_webhook_in_a_private_network_is_reached(made: Made) -> None:
@@ -462,6 +447,26 @@ def test_who_sends_has_no_rights_and_the_secret_is_in_no_list_of_processes(made:
                 asked(rig, "chat")
             asking.join()
     until("it ended", lambda: not couriers(rig))
+
+
+def test_how_the_process_that_sends_ended_is_told(made: Made) -> None:
+    rig = made.rig
+    with web_server(rig.internet, SERVER, way="hangs") as server:
+        rig.commit(hook(server.port))
+        answers: list[str] = []
+        with rig.agent.connection() as connection:
+
+            def ask() -> None:
+                asked_for = {"id": "chat", "by": "admin"}
+                answers.append(connection.call("alert_test", asked_for, timeout_s=30)["answer"])
+
+            asking = threading.Thread(target=ask)
+            asking.start()
+            until("it is under way", lambda: server.connections)
+            (pid,) = couriers(rig)
+            os.kill(pid, signal.SIGKILL)
+            asking.join()
+    assert answers == ["the process for it failed: it was ended by signal 9"]
 
 
 def couriers(rig: Rig) -> list[int]:

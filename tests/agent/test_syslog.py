@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -228,14 +229,50 @@ def test_who_sends_has_no_rights(rig: Rig) -> None:
     server.close()
 
 
-def _children(rig: Rig) -> list[int]:
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        (b"tail", "the journal cannot be followed: it was ended by signal 9"),
+        (b"weir.courier.syslog", "the process that sends messages failed: it was ended by signal 9"),
+    ],
+)
+def test_which_of_the_two_processes_ended_is_told(
+    rig: Rig, journal: Journal, program: bytes, why: str
+) -> None:
+    server = Logs(rig.internet)
+    with sending(rig, server.port, "tcp"):
+        heard_until(server.frames, journal, f"before {program.decode()}")
+        (pid,) = _children(rig, (program,))
+        os.kill(pid, signal.SIGKILL)
+        until("why is told", lambda: state(rig)["last_error"])
+        assert state(rig)["last_error"] == why
+        heard_until(server.frames, journal, f"after {program.decode()}")
+        until("it is well again", lambda: state(rig)["last_error"] is None)
+    server.close()
+
+
+def test_what_waits_when_a_target_is_changed_is_counted_as_lost(rig: Rig, journal: Journal) -> None:
+    port = free_port(rig.internet)
+    with sending(rig, port, "tcp"):
+
+        def some_wait() -> bool:
+            journal.log("nobody listens")
+            return bool(state(rig)["last_error"] and state(rig)["waiting"] >= 3)
+
+        until("some wait", some_wait)
+        rig.commit(SyslogTarget("logs", SERVER, "tcp", port, facility="local1"))
+        until("the next sender runs", lambda: state(rig)["sent"] is not None)
+        assert state(rig)["lost"] >= 3 and state(rig)["sent"] == 0
+
+
+def _children(rig: Rig, programs: tuple[bytes, ...] = (b"weir.courier.syslog", b"tail")) -> list[int]:
     assert rig.agent_process is not None
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
             parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
             words = (path / "cmdline").read_bytes()
-            if parent == rig.agent_process.pid and (b"weir.courier.syslog" in words or b"tail" in words):
+            if parent == rig.agent_process.pid and any(name in words for name in programs):
                 found.append(int(path.name))
     return found
 
@@ -275,39 +312,157 @@ def test_a_long_message_is_cut_between_characters() -> None:
     assert message_of(b"no entry", None, "r", 2048) is None
 
 
-def test_the_server_is_told_how_many_messages_were_lost(rig: Rig) -> None:
-    placeholder = Logs(rig.internet)
-    port = placeholder.port
+class Sender:
+    """What sends, without an agent, in the router's namespace; a thread keeps what it said last."""
+
+    def __init__(self, namespace: str, port: int, protocol: str = "tcp", **more: Any) -> None:
+        order = {
+            "address": SERVER,
+            "port": port,
+            "protocol": protocol,
+            "facility": None,
+            "router": "r",
+            "ca_bundle": "",
+            **more,
+        }
+        self.process = subprocess.Popen(
+            (sys.executable, "-m", "weir.courier.syslog", str(os.getpid()), json.dumps(order)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            preexec_fn=netns.entering(namespace),
+        )
+        self.said: dict[str, Any] = {"sent": 0, "waiting": 0, "lost": 0, "error": None}
+        threading.Thread(target=self._hear, daemon=True).start()
+
+    def _hear(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said = json.loads(line)
+
+    def log(self, *texts: str) -> None:
+        assert self.process.stdin is not None
+        for text in texts:
+            entry = {"__REALTIME_TIMESTAMP": "1800000000000000", "MESSAGE": text}
+            self.process.stdin.write((json.dumps(entry) + "\n").encode())
+        self.process.stdin.flush()
+
+
+@contextmanager
+def sender(*arguments: Any, **more: Any) -> Iterator[Sender]:
+    made = Sender(*arguments, **more)
+    with made.process:
+        try:
+            yield made
+            assert made.process.stdin is not None
+            made.process.stdin.close()
+            assert made.process.wait(10) == 0, "it ends with the reader of the journal"
+        finally:
+            made.process.kill()
+
+
+def free_port(namespace: str) -> int:
+    placeholder = Logs(namespace)
     placeholder.close()
-    order = {
-        "address": SERVER,
-        "port": port,
-        "protocol": "tcp",
-        "facility": None,
-        "router": "r",
-        "ca_bundle": "",
-        "waiting_bytes": 5000,
-    }
-    process = subprocess.Popen(
-        (sys.executable, "-m", "weir.courier.syslog", str(os.getpid()), json.dumps(order)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        preexec_fn=netns.entering(rig.router),
-    )
-    with process:
-        assert process.stdin is not None and process.stdout is not None
-        entry = {"__REALTIME_TIMESTAMP": "1800000000000000", "MESSAGE": "x" * 100}
-        process.stdin.write((json.dumps(entry) + "\n").encode() * 100)
-        process.stdin.flush()
-        said: dict[str, Any] = {}
-        while not said.get("lost"):
-            said = json.loads(process.stdout.readline())
+    return placeholder.port
+
+
+def test_the_server_is_told_how_many_messages_were_lost(rig: Rig) -> None:
+    port = free_port(rig.internet)
+    with sender(rig.router, port, waiting_bytes=5000) as sending_one:
+        sending_one.log(*["x" * 100] * 100)
+        until("some are lost", lambda: sending_one.said["lost"])
+        said = sending_one.said
         assert said["lost"] + said["waiting"] == 100 and said["sent"] == 0
         server = Logs(rig.internet, port=port)
         until("all that waited came", lambda: len(server.frames) == said["waiting"] + 1)
         assert server.frames[0].endswith(
             f"{said['lost']} messages of this router were lost before this one: there was no room for them"
         )
-        process.stdin.close()
-        assert process.wait(10) == 0, "it ends with the reader of the journal"
-        server.close()
+        until("they are counted", lambda: sending_one.said["sent"] == said["waiting"])
+    server.close()
+
+
+@contextmanager
+def vanished(rig: Rig, port: int) -> Iterator[None]:
+    """Nothing comes from or to the server, and nothing says so."""
+    rules = f"table inet gone {{ chain in {{ type filter hook input priority 0; tcp dport {port} drop; }}\n"
+    rules += f"chain out {{ type filter hook output priority 0; tcp sport {port} drop; }}\n}}"
+    rig.run("nft", rules, namespace=rig.internet)
+    try:
+        yield
+    finally:
+        rig.run("nft", "delete", "table", "inet", "gone", namespace=rig.internet)
+
+
+def texts(server: Logs) -> list[str]:
+    return [line.rpartition(" ")[2] for line in list(server.frames)]
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "tls"])
+def test_what_a_server_did_not_acknowledge_when_it_vanished_is_sent_again(
+    rig: Rig, contexts: dict[str, Any], protocol: str
+) -> None:
+    context = contexts["trusted"] if protocol == "tls" else None
+    first = Logs(rig.internet, context)
+    port, bundle = first.port, str(contexts["bundle"])
+    with sender(rig.router, port, protocol, silence_s=2, ca_bundle=bundle) as sending_one:
+        sending_one.log("zero")
+        until("it is acknowledged", lambda: sending_one.said["sent"] == 1)
+        with vanished(rig, port):
+            sending_one.log("one", "two")
+            until("it is noticed", lambda: sending_one.said["error"], 15.0)
+            assert sending_one.said["error"] == "it does not answer any more"
+            sending_one.log("three")
+            until("all wait", lambda: sending_one.said["waiting"] == 3)
+            assert (sending_one.said["sent"], sending_one.said["lost"]) == (1, 0)
+            first.close()
+            second = Logs(rig.internet, context, port)
+        until("all are sent", lambda: sending_one.said["sent"] == 4)
+        assert (sending_one.said["lost"], sending_one.said["error"]) == (0, None)
+        until("they came", lambda: len(second.frames) == 3)
+        assert (texts(first), texts(second)) == (["zero"], ["one", "two", "three"])
+    second.close()
+
+
+def test_a_connection_to_a_server_that_vanished_is_ended_while_nothing_is_sent(rig: Rig) -> None:
+    server = Logs(rig.internet)
+    with sender(rig.router, server.port, silence_s=2) as sending_one:
+        sending_one.log("zero")
+        until("it is acknowledged", lambda: sending_one.said["sent"] == 1)
+        with vanished(rig, server.port):
+            until("it is noticed", lambda: sending_one.said["error"] == "it does not answer any more", 20.0)
+        sending_one.log("one")
+        until("another connection takes it", lambda: texts(server) == ["zero", "one"])
+    server.close()
+
+
+def test_a_server_that_starts_again_while_it_cannot_be_heard_misses_nothing(rig: Rig) -> None:
+    first = Logs(rig.internet)
+    port = first.port
+    with sender(rig.router, port) as sending_one:
+        sending_one.log("zero")
+        until("it is acknowledged", lambda: sending_one.said["sent"] == 1)
+        with vanished(rig, port):
+            sending_one.log("one", "two")
+            until("both are under way", lambda: sending_one.said["waiting"] == 2)
+            first.close()
+            second = Logs(rig.internet, port=port)
+        until("they came", lambda: texts(second) == ["one", "two"])
+        until("they are counted", lambda: sending_one.said["sent"] == 3)
+    second.close()
+
+
+def test_what_is_under_way_waits_again_before_the_others() -> None:
+    waiting = Waiting(100)
+    for number in range(5):
+        waiting.put(b"%010d" % number)
+    waiting.take()
+    waiting.take()
+    assert (len(waiting), waiting.total, waiting.under_way_bytes) == (3, 5, 20)
+    waiting.again()
+    assert (waiting.first(), waiting.total, waiting.under_way_bytes) == (b"%010d" % 0, 5, 0)
+    waiting.take()
+    for number in range(5, 20):
+        waiting.put(b"%010d" % number)
+    assert (waiting.arrived(), waiting.lost, waiting.first()) == (1, 10, b"%010d" % 11)
+    assert (waiting.arrived(), waiting.total) == (0, 9)

@@ -7,18 +7,16 @@ import json
 import os
 import select
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from typing import IO, Any
 
-from weir.adapters.process import ENVIRONMENT
+from weir.adapters.confined import ended, start_confined, why
 from weir.redaction import redacted
 
 ATTEMPT_S = 20.0
 """One attempt as a whole: a server may answer each step just in time."""
 MOST_BYTES = 16_384
-_SHOWN_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +30,10 @@ class Outcome:
 def deliver(order: dict[str, Any], attempt_s: float = ATTEMPT_S) -> Outcome:
     """One attempt, which ends in bounded time. The order has the secret, so it goes by a pipe: arguments and
     environments are told to others. The thread that calls it has to stay: the process ends with it."""
-    kept = {key: os.environ[key] for key in ("PYTHONPATH",) if key in os.environ}
-    resolver = {"RES_OPTIONS": "timeout:2 attempts:2"}
     try:
-        process = subprocess.Popen(
-            (sys.executable, "-m", "weir.courier", str(os.getpid()), str(attempt_s)),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**ENVIRONMENT, **kept, **resolver},
-            start_new_session=True,
+        parent, seconds = str(os.getpid()), str(attempt_s)
+        process = start_confined(
+            "weir.courier", parent, seconds, stdin=subprocess.PIPE, stderr=subprocess.STDOUT
         )
     except OSError as error:
         return Outcome(False, f"no process could be started for it: {error.strerror}")
@@ -68,8 +60,9 @@ def _outcome(process: subprocess.Popen[bytes], order: dict[str, Any], until_s: f
     except (ValueError, KeyError, TypeError):
         text, is_cut = said.decode("utf-8", "replace"), len(said) >= MOST_BYTES
         text = redacted(text, order["secret"], order["username"], is_cut=is_cut)
-        text = " ".join(text.split())[-_SHOWN_CHARS:]
-        return Outcome(False, f"the process for it failed: {text or 'it said nothing'}")
+        if is_cut:
+            process.kill()
+        return Outcome(False, f"the process for it failed: {why(ended(process), text.encode())}")
 
 
 def _read(stream: IO[bytes], until_s: float) -> bytes | None:

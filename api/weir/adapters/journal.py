@@ -6,16 +6,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
+from weir.adapters.confined import ended, start_confined, why
 from weir.adapters.process import ENVIRONMENT
-from weir.adapters.unprivileged import unconfined
+from weir.adapters.unprivileged import without_root
 
 READER = "journalctl"
 LONGEST_LINE = 4096
-_SHOWN_CHARS = 200
 
 
 class Forwarding:
@@ -24,8 +23,6 @@ class Forwarding:
 
     def __init__(self, order: dict[str, Any], severity: int, since_s: int, reader: str = READER) -> None:
         """Raises `OSError`."""
-        kept = {key: os.environ[key] for key in ("PYTHONPATH",) if key in os.environ}
-        resolver = {"RES_OPTIONS": "timeout:2 attempts:2"}
         asked = (
             "--follow",
             "--no-tail",
@@ -34,10 +31,8 @@ class Forwarding:
             f"--priority={severity}",
             f"--since=@{since_s}",
         )
-        rights = ("--reuid=nobody", "--regid=systemd-journal", "--clear-groups", "--no-new-privs")
-        none = ("--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", *unconfined())
         self._reader = subprocess.Popen(
-            ("setpriv", "--pdeathsig=KILL", *rights, *none, "--", reader, *asked),
+            (*without_root("nobody", group="systemd-journal", outlives=False), reader, *asked),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -46,14 +41,8 @@ class Forwarding:
         )
         assert self._reader.stdout is not None
         try:
-            self._sender = subprocess.Popen(
-                (sys.executable, "-m", "weir.courier.syslog", str(os.getpid()), json.dumps(order)),
-                stdin=self._reader.stdout,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**ENVIRONMENT, **kept, **resolver},
-                start_new_session=True,
-            )
+            said = (str(os.getpid()), json.dumps(order))
+            self._sender = start_confined("weir.courier.syslog", *said, stdin=self._reader.stdout)
         except OSError:
             self._reader.kill()
             self._reader.communicate()
@@ -72,16 +61,15 @@ class Forwarding:
                 yield found
 
     def end(self) -> str:
-        """Both are gone after it; what the reader complained of."""
-        self._sender.kill()
-        self._reader.kill()
-        assert self._reader.stderr is not None and self._sender.stdout is not None
-        said = self._reader.stderr.read(4096).decode("utf-8", "replace")
-        self._reader.stderr.close()
-        self._sender.stdout.close()
-        self._sender.wait()
-        self._reader.wait()
-        return " ".join(said.split())[-_SHOWN_CHARS:]
+        """Both are gone after it; why, where nobody stopped them. The sender ends by itself with the
+        reader."""
+        sender = ended(self._sender)
+        reader = ended(self._reader) if sender == 0 else 0
+        self.stop()
+        (_, sender_said), (_, reader_said) = self._sender.communicate(), self._reader.communicate()
+        if sender == 0:
+            return f"the journal cannot be followed: {why(reader, reader_said)}"
+        return f"the process that sends messages failed: {why(sender, sender_said)}"
 
     def stop(self) -> None:
         """From any thread: the reports come to an end."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
-from weir.adapters.process import ENVIRONMENT
+from weir.adapters.confined import start_confined
 from weir.model.problem import Unavailable
 
 END_S = 1.0
@@ -21,17 +20,9 @@ class Probe:
     def __init__(self, name: str, arguments: str, note: str) -> None:
         """Raises `Unavailable`. `output` is where its events come; the caller closes it."""
         self.output, write = os.pipe2(os.O_CLOEXEC)
-        kept = {key: os.environ[key] for key in ("PYTHONPATH",) if key in os.environ}
-        resolver = {"RES_OPTIONS": "timeout:2 attempts:2"}
         try:
-            self._process = subprocess.Popen(
-                (sys.executable, "-m", "weir.probes", name, arguments, note, str(os.getpid())),
-                stdin=subprocess.DEVNULL,
-                stdout=write,
-                stderr=subprocess.PIPE,
-                env={**ENVIRONMENT, **kept, **resolver},
-                start_new_session=True,
-            )
+            parent = str(os.getpid())
+            self._process = start_confined("weir.probes", name, arguments, note, parent, stdout=write)
         except OSError as error:
             os.close(self.output)
             text = f"a process for {name} cannot be started: {error.strerror}"

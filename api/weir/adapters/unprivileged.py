@@ -13,22 +13,24 @@ _APPARMOR = Path("/sys/kernel/security/apparmor")
 """setpriv(1) looks here, too: a kernel that has AppArmor on shows nothing until securityfs is mounted."""
 
 
-def without_root(user: str, *capabilities: str) -> tuple[str, ...]:
-    """What stands before a daemon's command; `capabilities` are named as setpriv(1) names them."""
+def without_root(user: str, *capabilities: str, group: str = "", outlives: bool = True) -> tuple[str, ...]:
+    """What stands before a command; `capabilities` are named as setpriv(1) names them. The group is the
+    user's unless it is named; what does not outlive the thread that starts it is killed with it."""
     rights = ",".join(("-all", *(f"+{name}" for name in capabilities)))
     return (
-        *("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"),
+        *("setpriv", f"--reuid={user}", f"--regid={group or user}", "--clear-groups", "--no-new-privs"),
+        *(() if outlives else ("--pdeathsig=KILL",)),
         *(
             f"--inh-caps={rights}",
             f"--ambient-caps={rights}",
             f"--bounding-set={rights}",
-            *unconfined(),
+            *_unconfined(),
             "--",
         ),
     )
 
 
-def unconfined() -> tuple[str, ...]:
+def _unconfined() -> tuple[str, ...]:
     """Options of setpriv(1). Debian's profiles allow daemons Debian's folders only; where AppArmor is off,
     setpriv refuses the word."""
     return ("--apparmor-profile", "unconfined") if _APPARMOR.exists() else ()

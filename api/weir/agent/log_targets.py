@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 
 from weir.adapters.journal import READER, Forwarding
 from weir.backends.held import HeldBackend
+from weir.host import host_name
 from weir.model.moment import moment
 from weir.parts.logs import LogSpec
 from weir.store.clock import wall_ms
@@ -33,7 +33,7 @@ class _Target:
             "port": spec.port,
             "protocol": spec.protocol,
             "facility": spec.facility,
-            "router": os.uname().nodename or "router",
+            "router": host_name(),
             "ca_bundle": ca_bundle,
         }
         self._reader = reader
@@ -98,14 +98,16 @@ class _Target:
             with self._lock:
                 self._error = None
 
-    def _ended(self, complaint: str) -> None:
+    def _ended(self, why: str) -> None:
+        """What waited is gone with the process that held it."""
         counts = self.counted()
         with self._lock:
-            self._base, self._running = counts, None
+            waiting = int((self._said or {}).get("waiting", 0))
+            self._base, self._running = counts | {"lost": counts["lost"] + waiting}, None
             if self._said is not None:
                 self._said = {"waiting": 0}
         if not self._stopped.is_set():
-            self._fails(f"the journal cannot be followed: {complaint or 'its reader has ended'}")
+            self._fails(why)
 
     def _fails(self, text: str) -> None:
         """Logged once: what is logged is sent to servers, too."""

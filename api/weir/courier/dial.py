@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import smtplib
 import socket
 import ssl
@@ -95,6 +96,8 @@ def words_of(error: Exception) -> str:
             return f"its certificate is not accepted: {error.verify_message}"
         case ssl.SSLError():
             return f"no TLS came about: {(error.reason or str(error)).replace('_', ' ').lower()}"
+        case TimeoutError(errno=errno.ETIMEDOUT):
+            return "it does not answer any more"
         case TimeoutError():
             return f"it did not answer within {STEP_S:.0f} s"
         case ConnectionRefusedError():

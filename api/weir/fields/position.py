@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from weir.fields.numbers import Whole
+from weir.model.limits import MAX_EXACT
 
-MAX_POSITION = 2**53 - 1
-"""What a browser's numbers hold exactly."""
+MAX_POSITION = MAX_EXACT
 STEP = 2**32
 """Between objects added at the end: 32 moves to one place find room, and two million objects have places."""
 

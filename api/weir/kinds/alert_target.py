@@ -24,6 +24,7 @@ from weir.fields import (
     Whole,
 )
 from weir.kinds.declaration import Declaration
+from weir.model.limits import MAX_EXACT
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding, Invalid
 from weir.model.rule import Rule, View, error, own, warning
@@ -165,8 +166,6 @@ def _header_makes_sense(item: AlertTarget) -> Iterator[Finding]:
         yield warning("token-in-the-clear", item, "url", text)
 
 
-_MOST = 2**53 - 1
-
 KIND = Declaration(
     AlertTarget,
     singular="alert target",
@@ -183,7 +182,7 @@ KIND = Declaration(
         "last_delivery": Moment(help="When it took a message last, since the agent's start."),
         "last_error": Text(500, help="Why the last message was not taken. Nothing once one is taken again."),
         "last_error_at": Moment(label="Error at", help="When that was."),
-        "waiting": Whole(0, _MOST, help="Messages that wait to be sent, the one under way included."),
-        "lost": Whole(0, _MOST, help="Messages that were given up, since the agent's start."),
+        "waiting": Whole(0, MAX_EXACT, help="Messages that wait to be sent, the one under way included."),
+        "lost": Whole(0, MAX_EXACT, help="Messages that were given up, since the agent's start."),
     },
 )

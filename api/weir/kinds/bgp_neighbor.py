@@ -12,6 +12,7 @@ from weir.kinds.bgp import MAX_ASN, Bgp
 from weir.kinds.declaration import Declaration
 from weir.kinds.prefix_list import PrefixList
 from weir.kinds.routing_fields import one_word
+from weir.model.limits import MAX_EXACT
 from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding
@@ -274,9 +275,9 @@ KIND = Declaration(
             label="Session",
             help="Established: routes are exchanged. Otherwise, the state of the connection.",
         ),
-        "up_s": Whole(0, 2**53 - 1, label="Up for", help="Seconds since the session was established."),
-        "prefixes_received": Whole(0, 2**53 - 1, help="Accepted by the import policy."),
-        "prefixes_sent": Whole(0, 2**53 - 1, help="Announced after the export policy."),
+        "up_s": Whole(0, MAX_EXACT, label="Up for", help="Seconds since the session was established."),
+        "prefixes_received": Whole(0, MAX_EXACT, help="Accepted by the import policy."),
+        "prefixes_sent": Whole(0, MAX_EXACT, help="Announced after the export policy."),
         "last_error": Text(200, help="Why the last session ended."),
     },
     rules=(

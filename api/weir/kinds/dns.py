@@ -13,6 +13,7 @@ from weir.kinds.dns_upstream import MAX_UPSTREAMS, DnsUpstream, UpstreamState, u
 from weir.model.address import is_dns_name
 from weir.model.document import Document
 from weir.model.interface import Interface
+from weir.model.limits import MAX_EXACT
 from weir.model.objects import ConfigObject, Kind
 from weir.model.outside import is_inside, is_outside
 from weir.model.problem import Finding
@@ -21,7 +22,6 @@ from weir.model.rule import Rule, View, all_after, error, warning
 MAX_INTERFACES, MAX_NETWORKS, MAX_DOMAINS = 256, 64, 256
 WIDEST = {4: 8, 6: 16}
 """The shortest prefix of a network that may be served, by family: wider ones hold strangers."""
-_FAR = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +206,12 @@ KIND = Declaration(
     ),
     state={
         "answering": Flag(help="Whether it runs and answers."),
-        "uptime_s": Whole(0, _FAR, label="Uptime", help="Since it was started."),
+        "uptime_s": Whole(0, MAX_EXACT, label="Uptime", help="Since it was started."),
         "queries": Whole(
-            0, _FAR, help="Questions of hosts since its start, or since it read its files again."
+            0, MAX_EXACT, help="Questions of hosts since its start, or since it read its files again."
         ),
-        "cache_hits": Whole(0, _FAR, help="Of these, answered from memory."),
-        "lease_names": Whole(0, _FAR, help="Names that come from DHCP leases and reservations now."),
+        "cache_hits": Whole(0, MAX_EXACT, help="Of these, answered from memory."),
+        "lease_names": Whole(0, MAX_EXACT, help="Names that come from DHCP leases and reservations now."),
         "upstreams": Rows(
             UpstreamState,
             MAX_UPSTREAMS,

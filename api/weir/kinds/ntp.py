@@ -9,13 +9,13 @@ from typing import Annotated, ClassVar
 
 from weir.fields import Choice, Flag, HostName, Many, Prefix, Rows, Text, Whole
 from weir.kinds.declaration import Declaration
+from weir.model.limits import MAX_EXACT
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, own, warning
 
 MAX_SERVERS = 16
 MAX_NETWORKS = 64
-_FAR = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class NtpSource:
     status: Annotated[str | None, Text(20)] = None
     reachable: Annotated[bool | None, Flag()] = None
     stratum: Annotated[int | None, Whole(0, 16)] = None
-    offset_ns: Annotated[int | None, Whole(-_FAR, _FAR)] = None
+    offset_ns: Annotated[int | None, Whole(-MAX_EXACT, MAX_EXACT)] = None
 
 
 def ntp_sense(_view: View, ntp: Ntp) -> Iterator[Finding]:
@@ -100,7 +100,10 @@ KIND = Declaration(
         "stratum": Whole(0, 16, help="Steps to a reference clock. 0 means not synchronised."),
         "reference": Text(253, help="The source that the clock follows."),
         "offset_ns": Whole(
-            -_FAR, _FAR, label="Offset", help="How far the clock was behind at the last measurement."
+            -MAX_EXACT,
+            MAX_EXACT,
+            label="Offset",
+            help="How far the clock was behind at the last measurement.",
         ),
         "sources": Rows(NtpSource, 256, by="name", help="The servers that are asked, one row each."),
     },

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from weir.fields import OBJECT_IDS, Choice, Comment, Flag, Ref, Rows, SetMember, Text, When, Whole
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_SET_ENTRIES, MAX_SET_TIMEOUT_S
+from weir.model.limits import MAX_EXACT, MAX_SET_ENTRIES, MAX_SET_TIMEOUT_S
 from weir.model.members import form_of
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
@@ -154,7 +154,7 @@ SET = Declaration(
     columns=("type", "source", "entries", "comment"),
     state={
         "entries": Whole(
-            0, 2**53 - 1, help="How much the kernel holds. A value that two entries say counts once."
+            0, MAX_EXACT, help="How much the kernel holds. A value that two entries say counts once."
         ),
         "learnt": Rows(
             LearntAddress,

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from weir.fields import Choice, Comment, Flag, HostName, Moment, Port, Text, Whole
 from weir.kinds.declaration import Declaration
+from weir.model.limits import MAX_EXACT
 from weir.model.objects import ConfigObject, Kind
 
 PORTS = {"udp": 514, "tcp": 514, "tls": 6514}
@@ -30,7 +31,6 @@ FACILITIES = (
 )
 LOCAL_FACILITIES = tuple(f"local{number}" for number in range(8))
 """Those from 16 on."""
-_MOST = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,17 @@ KIND = Declaration(
     area="System",
     purpose="A syslog target gets the router's logs as they are written.",
     state={
-        "sent": Whole(0, _MOST, help="Messages that were sent, since the agent's start."),
-        "waiting": Whole(0, _MOST, help="Messages that wait to be sent."),
+        "sent": Whole(
+            0,
+            MAX_EXACT,
+            help="Messages that were sent, and by TCP and TLS acknowledged, since the agent's start.",
+        ),
+        "waiting": Whole(0, MAX_EXACT, help="Messages that wait to be sent, or acknowledged."),
         "lost": Whole(
-            0, _MOST, help="Messages that found no room while they waited, since the agent's start."
+            0,
+            MAX_EXACT,
+            help="Messages that found no room while they waited, or waited when the target changed or the "
+            "sender failed, since the agent's start.",
         ),
         "last_error": Text(500, help="Why messages cannot be sent now. Nothing while they can."),
         "last_error_at": Moment(label="Error at", help="When that was."),

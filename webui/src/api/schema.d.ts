@@ -11625,11 +11625,11 @@ export interface components {
             disabled?: boolean | null;
         };
         SyslogTargetStateFields: {
-            /** @description Messages that were sent, since the agent's start. */
+            /** @description Messages that were sent, and by TCP and TLS acknowledged, since the agent's start. */
             sent: number | null;
-            /** @description Messages that wait to be sent. */
+            /** @description Messages that wait to be sent, or acknowledged. */
             waiting: number | null;
-            /** @description Messages that found no room while they waited, since the agent's start. */
+            /** @description Messages that found no room while they waited, or waited when the target changed or the sender failed, since the agent's start. */
             lost: number | null;
             /** @description Why messages cannot be sent now. Nothing while they can. */
             last_error: string | null;

@@ -11,6 +11,7 @@ from weir.http.schemas.base import Answer, Input, QueryFlag, QueryInteger, Text,
 from weir.http.schemas.paging import Page, Query
 from weir.http.schemas.problem import Finding
 from weir.kinds import DECLARED
+from weir.model.limits import MAX_EXACT
 from weir.parts.effect import SEVERITIES
 
 CONFIRM_WITHIN_S = (1, 3600)
@@ -32,7 +33,7 @@ class CommitInput(Input):
 
 
 class ConfirmInput(Input):
-    revision = Whole(1, 2**53 - 1, required=True)
+    revision = Whole(1, MAX_EXACT, required=True)
     token = Text(
         max_length=128,
         load_default=None,
