@@ -451,6 +451,7 @@ def test_who_sends_has_no_rights_and_the_secret_is_in_no_list_of_processes(made:
 
 def test_how_the_process_that_sends_ended_is_told(made: Made) -> None:
     rig = made.rig
+    forget(rig)
     with web_server(rig.internet, SERVER, way="hangs") as server:
         rig.commit(hook(server.port))
         answers: list[str] = []

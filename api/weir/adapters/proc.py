@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import os
 import platform
-import socket
 from pathlib import Path
 from typing import Any
 
+from weir.host import host_name
 from weir.model.problem import ApplyFailed, Unsupported
 
 _PROC = Path("/proc")
@@ -47,7 +47,7 @@ def system_figures() -> dict[str, Any]:
         "load": list(os.getloadavg()),
         "uptime_s": uptime_s,
         "kernel": platform.release(),
-        "hostname": socket.gethostname(),
+        "hostname": host_name(),
     }
 
 

@@ -6,7 +6,6 @@ What was told is remembered in memory: after a start of the agent a finding that
 
 from __future__ import annotations
 
-import os
 import secrets as random
 import threading
 import time
@@ -20,9 +19,10 @@ from weir.agent.outbox import FIRST_WAIT_S, Outbox
 from weir.backends.held import HeldBackend
 from weir.diagnosis import messages
 from weir.diagnosis.messages import Event, Json, Message
+from weir.host import host_name
 from weir.kinds.alert_rule import SEVERITIES
 from weir.model.problem import Conflict, Invalid, Problem
-from weir.parts.alerts import RuleSpec, Spec, TargetSpec, rules_of, targets_of
+from weir.parts.alerts import RuleSpec, TargetSpec
 from weir.parts.wireguard import Sealed
 from weir.store.clock import wall_ms
 from weir.wire.server import Handler, Peer
@@ -36,7 +36,8 @@ class Alerts:
 
     def __init__(
         self,
-        backend: HeldBackend[Spec],
+        targets: HeldBackend[TargetSpec],
+        rules: HeldBackend[RuleSpec],
         opened: Callable[[Sealed], str],
         ca_bundle: str,
         first_wait_s: float = FIRST_WAIT_S,
@@ -46,12 +47,13 @@ class Alerts:
         self._first_wait_s = first_wait_s
         self._lock = threading.Lock()
         self._testing = threading.Lock()
-        self._targets: dict[str, TargetSpec] = {}
-        self._rules: dict[str, RuleSpec] = {}
+        self._targets: Mapping[str, TargetSpec] = {}
+        self._rules: Mapping[str, RuleSpec] = {}
         self._outboxes: dict[str, Outbox] = {}
         self._told: dict[Key, tuple[Json, float]] = {}
         """The finding as it was last, and when it was told."""
-        backend.changed = self.follow
+        targets.changed = self.tell_these
+        rules.changed = self.tell_of_these
 
     def table(self) -> Mapping[str, Handler]:
         return {"alert_test": self._test}
@@ -62,11 +64,16 @@ class Alerts:
         for outbox in outboxes:
             outbox.stop()
 
-    def follow(self, wanted: Mapping[str, Spec]) -> None:
-        """Targets and rules are these from now on. What waits for a target that is gone is dropped, and so is
-        what it was told."""
+    def tell_of_these(self, rules: Mapping[str, RuleSpec]) -> None:
+        """The rules are these from now on."""
         with self._lock:
-            before, self._targets, self._rules = self._targets, targets_of(wanted), rules_of(wanted)
+            self._rules = rules
+
+    def tell_these(self, targets: Mapping[str, TargetSpec]) -> None:
+        """The targets are these from now on. What waits for one that is gone is dropped, and so is what it
+        was told."""
+        with self._lock:
+            before, self._targets = self._targets, targets
             for name in before.keys() - self._targets.keys():
                 self._outboxes.pop(name).stop()
             self._told = {key: told for key, told in self._told.items() if key[0] in self._targets}
@@ -116,7 +123,7 @@ class Alerts:
         return known[1]
 
     def _tell(self, event: Event, finding: Json, target: str) -> None:
-        message = messages.about(event, finding, _router(), random.token_hex(8), wall_ms())
+        message = messages.about(event, finding, host_name(), random.token_hex(8), wall_ms())
         self._outboxes[target].put(message)
 
     def learn(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
@@ -149,7 +156,7 @@ class Alerts:
             raise Conflict("another test is under way: try again in a moment", code="test-busy")
         try:
             begun_s = time.monotonic()
-            message = messages.test(by, _router(), random.token_hex(8), wall_ms())
+            message = messages.test(by, host_name(), random.token_hex(8), wall_ms())
             outcome = self._attempt(spec, message)
             outbox.note(outcome)
         finally:
@@ -169,7 +176,7 @@ def order_of(spec: TargetSpec, secret: str, ca_bundle: str, message: Message) ->
     return {
         "type": spec.type,
         "id": message.id,
-        "router": _router(),
+        "router": host_name(),
         "at_ms": message.at_ms,
         "server": spec.server,
         "port": spec.port,
@@ -185,7 +192,3 @@ def order_of(spec: TargetSpec, secret: str, ca_bundle: str, message: Message) ->
         "text": message.text,
         "body": message.facts,
     }
-
-
-def _router() -> str:
-    return os.uname().nodename or "router"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from weir.adapters.dhcp_wire import DhcpWire
 from weir.adapters.netlink import Link, Links
 from weir.agent.dhcp_client import DhcpClient, Lease, since_boot_s
 from weir.agent.leases import Leases
+from weir.host import host_name
 from weir.model.problem import Problem
 from weir.parts.network import NetworkSpec
 
@@ -79,7 +79,7 @@ class DhcpClients:
             wire,
             lambda lease: self._take(name, lease),
             known=self._leases.held().get(name),
-            hostname=socket.gethostname(),
+            hostname=host_name(),
             holder_of=lambda address: holder_of(name, bytes.fromhex(link.mac.replace(":", "")), address),
             declined=lambda address, holder: self._leases.note_declined(name, address, holder),
         )

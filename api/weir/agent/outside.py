@@ -13,23 +13,27 @@ from weir.agent.secrets import Secrets
 from weir.backends.daemons import Learn
 from weir.backends.held import HeldBackend
 from weir.model.objects import Kind
-from weir.parts import ALERTS, LOGS
+from weir.parts import ALERT_RULES, ALERT_TARGETS, LOGS
 from weir.parts.wireguard import Sealed
 
 
 class Outside:
-    """Both, with the backends that say to whom."""
+    """Both, with the backends that say what to whom."""
 
     def __init__(self, options: argparse.Namespace, secrets: Secrets, stack: ExitStack) -> None:
         def opened(sealed: Sealed) -> str:
             return secrets.key.open(sealed.place, sealed.text)
 
-        told, logged = HeldBackend(ALERTS), HeldBackend(LOGS)
-        self.alerts = Alerts(told, opened, str(options.ca_bundle))
+        targets, rules, logged = HeldBackend(ALERT_TARGETS), HeldBackend(ALERT_RULES), HeldBackend(LOGS)
+        self.alerts = Alerts(targets, rules, opened, str(options.ca_bundle))
         self._logs = LogTargets(logged, str(options.ca_bundle), options.journal_reader)
         stack.callback(self.alerts.stop)
         stack.callback(self._logs.stop)
-        self.backends: dict[str, Any] = {ALERTS.name: told, LOGS.name: logged}
+        self.backends: dict[str, Any] = {
+            ALERT_TARGETS.name: targets,
+            ALERT_RULES.name: rules,
+            LOGS.name: logged,
+        }
 
     def sources(self) -> dict[Kind, Learn]:
         return {"alert-target": self.alerts.learn, "syslog-target": self._logs.learn}

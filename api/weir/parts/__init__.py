@@ -4,7 +4,7 @@
 A new part is a module here with its line in `PARTS`, and a backend in `weir.backends` that does it.
 """
 
-from weir.parts.alerts import ALERTS
+from weir.parts.alerts import ALERT_RULES, ALERT_TARGETS
 from weir.parts.announcing import ANNOUNCING
 from weir.parts.autoconf import AUTOCONF
 from weir.parts.bonds import BONDS
@@ -27,12 +27,13 @@ from weir.parts.wireguard import WIREGUARD
 PARTS = Parts(
     (
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, UPLINKS, ROUTES),
-        *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERTS, LOGS),
+        *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
     )
 )
 
 __all__ = [
-    "ALERTS",
+    "ALERT_RULES",
+    "ALERT_TARGETS",
     "ANNOUNCING",
     "AUTOCONF",
     "BONDS",

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from weir.fields.secret import LOST
 from weir.kinds.alert_rule import AlertRule
 from weir.kinds.alert_target import AlertTarget
-from weir.model.document import Document
-from weir.model.objects import ConfigObject
-from weir.parts.part import EntriesPart
+from weir.parts.part import ObjectsPart
 from weir.parts.wireguard import Sealed, sealed_of
 
 
@@ -32,10 +29,6 @@ class TargetSpec:
     secret: Sealed | None
     lacks: str
 
-    @property
-    def name(self) -> str:
-        return f"target {self.id}"
-
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
@@ -45,37 +38,42 @@ class RuleSpec:
     targets: tuple[str, ...]
     repeat_after_s: int
 
-    @property
-    def name(self) -> str:
-        return f"rule {self.id}"
 
+class TargetsPart(ObjectsPart[TargetSpec]):
+    name, what = "alert-targets", "alert"
+    of = AlertTarget
+    made_of = frozenset(("alert-target",))
 
-Spec = TargetSpec | RuleSpec
+    def key(self, entry: TargetSpec) -> str:
+        return entry.id
 
+    def entry(self, item: AlertTarget) -> TargetSpec | None:
+        return None if item.disabled else _target(item)
 
-class AlertsPart(EntriesPart[Spec]):
-    name, what = "alerts", "alert"
-    made_of = frozenset(("alert-target", "alert-rule"))
-
-    def key(self, entry: Spec) -> str:
-        return entry.name
-
-    def wanted(self, document: Document) -> Mapping[str, Spec]:
-        specs: list[Spec] = [_target(item) for item in document.every(AlertTarget) if not item.disabled]
-        specs += [_rule(item) for item in document.every(AlertRule) if not item.disabled]
-        return {spec.name: spec for spec in sorted(specs, key=self.key)}
-
-    def told(self, wanted: Mapping[str, Spec], item: ConfigObject) -> Iterator[str]:
-        spec = wanted.get(f"{'target' if isinstance(item, AlertTarget) else 'rule'} {item.id}")
-        return iter(() if spec is None else (self.text(None, spec),))
-
-    def text(self, old: Spec | None, new: Spec) -> str:
-        if isinstance(new, RuleSpec):
-            what = ", ".join(new.codes) or "every finding"
-            return f"{new.name}: {what}, {new.severity} or worse, to {', '.join(new.targets) or 'nobody'}"
+    def text(self, old: TargetSpec | None, new: TargetSpec) -> str:
         if new.type == "mail":
-            return f"{new.name}: mail to {', '.join(new.recipients)} by {new.server} port {new.port}"
-        return f"{new.name}: POST to {new.url}"
+            where = f"mail to {', '.join(new.recipients)} by {new.server} port {new.port}"
+        else:
+            where = f"POST to {new.url}"
+        return f"target {new.id}: {where}"
+
+
+class RulesPart(ObjectsPart[RuleSpec]):
+    name, what = "alert-rules", "alert"
+    of = AlertRule
+    made_of = frozenset(("alert-rule",))
+
+    def key(self, entry: RuleSpec) -> str:
+        return entry.id
+
+    def entry(self, item: AlertRule) -> RuleSpec | None:
+        if item.disabled:
+            return None
+        return RuleSpec(item.id, item.severity, item.codes, item.targets, item.repeat_after_s)
+
+    def text(self, old: RuleSpec | None, new: RuleSpec) -> str:
+        what = ", ".join(new.codes) or "every finding"
+        return f"rule {new.id}: {what}, {new.severity} or worse, to {', '.join(new.targets) or 'nobody'}"
 
 
 def _target(item: AlertTarget) -> TargetSpec:
@@ -97,18 +95,4 @@ def _target(item: AlertTarget) -> TargetSpec:
     )
 
 
-def _rule(item: AlertRule) -> RuleSpec:
-    return RuleSpec(item.id, item.severity, item.codes, item.targets, item.repeat_after_s)
-
-
-def targets_of(wanted: Mapping[str, Spec]) -> dict[str, TargetSpec]:
-    """By id."""
-    return {spec.id: spec for spec in wanted.values() if isinstance(spec, TargetSpec)}
-
-
-def rules_of(wanted: Mapping[str, Spec]) -> dict[str, RuleSpec]:
-    """By id."""
-    return {spec.id: spec for spec in wanted.values() if isinstance(spec, RuleSpec)}
-
-
-ALERTS = AlertsPart()
+ALERT_TARGETS, ALERT_RULES = TargetsPart(), RulesPart()

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from socket import gethostname
 from typing import Any
 
 from flask import Response, request
 
 from weir.formats import qr
+from weir.host import host_name
 from weir.http.context import me, service
 from weir.http.endpoint import PUBLIC, SIGNED_IN, Resource, answer
 from weir.http.rendering import moment
@@ -105,7 +105,7 @@ def offer_second_factor() -> Response:
 
     Nothing changes until a code of the app is sent with it.
     """
-    offer = service().second_factor.offer(me(), f"Weir {gethostname()}")
+    offer = service().second_factor.offer(me(), f"Weir {host_name()}")
     return answer({"secret": offer.secret, "uri": offer.uri, "qr_svg": qr.svg_of(offer.uri)})
 
 
