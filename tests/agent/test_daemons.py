@@ -20,7 +20,7 @@ import pytest
 from tests.agent.test_parts import MirrorBackend, configured
 from tests.compiler.test_parts_of_a_plan import WIDER
 from tests.polling import until
-from weir.adapters.daemon import Daemon, Program
+from weir.adapters.daemon import SAID_BYTES, Daemon, Program
 from weir.backends.backend import Comparison, Look
 from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference
 from weir.model.document import Change, Document
@@ -142,6 +142,16 @@ def test_one_that_dies_at_its_first_start_leaves_nothing(toy: ToyBackend) -> Non
         toy.bring("die")
     toy.bring("")
     assert not toy.diff(toy.read(), "") and not toy.daemon.read()
+
+
+def test_only_whole_lines_of_what_it_said_are_told(toy: ToyBackend, tmp_path: Path) -> None:
+    """Of half a line nobody knows any more that it is a password."""
+    toy.bring("one")
+    (path,) = tmp_path.rglob("said")
+    path.write_text(f"neighbor 192.0.2.2 password s3cret\n{'x' * (SAID_BYTES - 4)}\n")
+    assert toy.daemon.said() == "x" * (SAID_BYTES - 4)
+    path.write_text(f"password s3cret {'x' * SAID_BYTES}")
+    assert toy.daemon.said() == "a line that is too long to be told"
 
 
 def test_one_that_was_killed_is_started_again(toy: ToyBackend) -> None:
