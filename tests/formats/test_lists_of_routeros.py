@@ -323,3 +323,10 @@ def test_a_rule_that_lets_pass_what_a_set_of_this_router_holds_says_so(rule: str
     report = import_of(text.format(rule), Document([*before.others, by_hand]))
     said = "1 entry of “office” was here before: the rule is about these, too."
     assert (said in report.lines[-1].reason) is is_told
+
+
+def test_a_rule_that_weir_cannot_take_says_what_it_stopped() -> None:
+    lists = "/ip firewall address-list\nadd list=office address=192.0.2.1\n/ip firewall filter\n"
+    report = import_of(f"{lists}add chain=more action=return src-address-list=office\n")
+    assert report.lines[-1].fate == "left-out"
+    assert "What it stopped or led elsewhere is up to the rules after it" in report.lines[-1].reason

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from weir.formats.report import LineDraft, quoted
+from weir.formats.report import quoted
 from weir.formats.routeros.menus.filter import FILTER, FILTER_6
 from weir.formats.routeros.menus.lists import ADDRESS_LIST, ADDRESS_LIST_6, MEMBER, ZONES, address_set_id
 from weir.formats.routeros.menus.nat import NAT
@@ -48,13 +48,9 @@ class _Lacks:
 
     def __init__(self, router: Router) -> None:
         self._router = router
-        self._disabled: set[LineDraft] = {
-            line
-            for rules in router.order.values()
-            for rule in rules
-            if rule.body.get("disabled")
-            for line in rule.lines
-        }
+        made = [rule for rules in router.order.values() for rule in rules]
+        self._made = {line for rule in made for line in rule.lines}
+        self._disabled = {line for rule in made if rule.body.get("disabled") for line in rule.lines}
         adding = [row for row in _in_force(router, FILTER, FILTER_6) if _adds(row)]
         self._entries = self._missing("list", _in_force(router, ADDRESS_LIST, ADDRESS_LIST_6))
         self._adders = self._missing("address-list", adding)
@@ -73,10 +69,10 @@ class _Lacks:
         return Counter((row.menu.root, row.given.get(key, "")) for row in gone)
 
     def say(self, row: Row, effect: str) -> None:
+        if row.line in self._made and not self._is_in_force(row):
+            row.warn("match-not-taken", effect)
         if row.line.fate == "left-out":
             return
-        if row.line in self._disabled:
-            row.warn("match-not-taken", effect)
         self._say_of_interfaces(row)
         for name in _address_lists(row):
             self._say_of_addresses(row, name)
@@ -99,7 +95,7 @@ class _Lacks:
         one = row.get("in_interface") or row.get("out_interface")
         if ZONES.get(name.lower()) != WAN or one or not self._is_in_force(row):
             return
-        others = sorted(self._wans().difference(self._router.members(name)))
+        others = sorted(self._router.once("wans", self._wans).difference(self._router.members(name)))
         if others:
             shown = ", ".join(others[:20])
             row.warn(
