@@ -229,3 +229,20 @@ def test_an_interface_and_a_list_are_the_interface_where_it_is_in_the_list(
     rules = of_kind(report, "firewall-rule") + of_kind(report, "nat-rule")
     assert [found.get("in_interface", found.get("interface")) for found in rules] == ["ether1"] * is_in_it
     assert (report.lines[-1].code == "empty-list") is not is_in_it
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("action=redirect", "wan-only"),
+        ("action=redirect in-interface=all", "wan-only"),
+        ("action=redirect in-interface=ether2", "ok"),
+        ("action=dst-nat to-addresses=192.0.2.7", "wan-only"),
+        ("action=dst-nat to-addresses=192.0.2.7 dst-address=198.51.100.7", "ok"),
+        ("action=dst-nat to-addresses=192.0.2.7 dst-address-type=local", "ok"),
+        ("action=dst-nat to-addresses=192.0.2.7 in-interface=ether1", "ok"),
+    ],
+)
+def test_a_forward_that_names_too_little_says_that_it_is_not_about_hosts_inside(said: str, code: str) -> None:
+    report = import_of(f"{LISTS}/ip firewall nat\nadd chain=dstnat protocol=udp dst-port=53 {said}\n")
+    assert report.lines[-1].code == code

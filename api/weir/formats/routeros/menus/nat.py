@@ -133,8 +133,11 @@ def _direction(row: Row, body: Json, chain: str, action: str) -> None:
     named = row.get("out_interface") or row.get("out_list") or row.unfit
     if kind in ("masquerade", "source") and not named:
         row.changed("wan-only", "It has no outgoing interface: in Weir it is about every WAN.")
+    arrives = row.get("in_interface") or row.get("in_list")
     if kind == "destination":
-        body["hairpin"] = not (row.get("in_interface") or row.get("in_list"))
+        body["hairpin"] = not arrives
+    if kind in ("destination", "redirect") and not arrives and not row.unfit:
+        _say_where_it_arrives(row, kind)
     if action == "netmap" and kind == "one-to-one":
         row.changed(
             "both-ways", "Weir translates these addresses both ways, also when the hosts inside begin."
@@ -148,6 +151,18 @@ def _direction(row: Row, body: Json, chain: str, action: str) -> None:
         row.warn("not-one-to-one", "Hosts share these addresses; with a dstnat netmap each has its own.")
     if kind == "none":
         row.changed("both-ways", "In Weir what it matches is not translated in either direction.")
+
+
+def _say_where_it_arrives(row: Row, kind: str) -> None:
+    """RouterOS translates what comes from anywhere where a rule does not say more."""
+    is_addressed = "destination" in row.values or "destination_list" in row.values or row.get("local")
+    if kind == "redirect":
+        row.warn(
+            "wan-only", "It names no interface: in Weir it is about every WAN, and not about hosts inside."
+        )
+    elif not is_addressed:
+        text = "It names no address: in Weir it is about the router's own, and not about others."
+        row.warn("wan-only", text)
 
 
 def _interfaces(router: Router, row: Row, chain: str, kind: str) -> list[str | None]:
