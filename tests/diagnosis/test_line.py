@@ -60,7 +60,7 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
     ("gateway-silent", "internet", {"gateway": Station("203.0.113.1", "wan0", "failed")},
      "203.0.113.1 does not"),
     ("checks-failed", "uplink", {"checked": FAILED},
-     "Uplink fiber is down, all of its checks have failed: c1: no answer in 1000 ms."),
+     "All checks of uplink fiber have failed: c1: no answer in 1000 ms."),
     ("slow-internet", "internet", {"internet_round_trip_us": 420_000.0}, "takes 420 ms"),
 ]  # fmt: skip
 
@@ -204,18 +204,35 @@ def test_that_no_queue_limits_an_address_is_known() -> None:
     assert [(number.name, number.value) for number in here[0].numbers] == [("dropped_ps", 0.0)]
 
 
-BY = "It is the uplink in use, fiber."
+BY = "It is uplink fiber, the one in use."
 
 
 def test_an_uplink_that_is_up_is_told_with_what_its_checks_said() -> None:
     checked = Uplink("fiber", "up", "c1: answer in 12.0 ms", 12_000.0, 0.0)
     answer = judge(healthy(checked=checked, uplink_by=BY, internet_round_trip_us=None))
     assert at(answer, "uplink").sentence == (
-        "wan0 is up, 1 Gbit/s, 0 errors in 110 s. Uplink fiber is up; its checks said last: c1: answer in "
-        f"12.0 ms. {BY}"
+        f"wan0 is up, 1 Gbit/s, 0 errors in 110 s. {BY} By its checks it is up (last: c1: answer in 12.0 ms)."
     )
     assert at(answer, "internet").sentence == "A check by uplink fiber was answered after 12 ms."
     assert at(answer, "internet").state == "clear"
+
+
+def test_a_cable_that_is_out_is_the_culprit_and_not_the_checks_that_follow_from_it() -> None:
+    out = Port((replace(link("wan0"), carrier=False),))
+    found = judge(healthy(uplink=out, checked=FAILED, uplink_by=BY))
+    assert found.sentence == f"wan0 has no carrier. {BY}"
+
+
+def test_a_limit_that_packets_meet_is_the_culprit_and_not_checks_that_nobody_answers() -> None:
+    answer = judge(healthy(queue=line(download=flow(49 * M, drops_ps=30.0)), checked=FAILED))
+    assert answer.culprit is not None and answer.culprit.code == "queue-full", "packets come by the uplink"
+    assert at(answer, "uplink").state == "trouble"
+
+
+def test_waits_that_are_not_known_are_told_by_direction() -> None:
+    unseen = line(upload=flow(M, 10 * M, waits_us=()), download=flow(5 * M, waits_us=()))
+    waits = ("how long packets wait (upload)", "how long packets wait (download)")
+    assert at(judge(healthy(queue=unseen)), "queue").unknown == waits
 
 
 def test_a_slow_check_is_a_slow_internet_unless_packets_of_the_customer_tell_otherwise() -> None:

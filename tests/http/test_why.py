@@ -170,7 +170,7 @@ def test_the_uplink_in_use_and_what_its_checks_say_are_told(api: Client, world: 
     assert answer["uplink"] == {"id": "fiber", "status": "up", "answers": "c1: answer in 12.0 ms"}
     uplink, internet = place(answer, "uplink"), place(answer, "internet")
     assert uplink["sentence"].endswith(
-        "Uplink fiber is up; its checks said last: c1: answer in 12.0 ms. It is the uplink in use, fiber."
+        "It is uplink fiber, the one in use. By its checks it is up (last: c1: answer in 12.0 ms)."
     )
     assert (internet["state"], internet["sentence"]) == (
         "clear",

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { http, HttpResponse } from "msw";
+import { delay, http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
+import { queryClient } from "@/api/queries";
 import type { Why } from "@/api/types";
 import { WELL } from "./mock/machine";
 import { mockRouter, renderAt } from "./render";
@@ -145,10 +146,13 @@ describe("why a customer is slow", () => {
     expect(link.getAttribute("href")).toBe("/uplinks?edit=fiber");
   });
 
-  it("says that nothing is known while the agent does not answer", async () => {
+  it("says that nothing is known while the agent does not answer, also while it is asked again", async () => {
+    let asked = 0;
     router.server.use(
-      http.get("*/api/v1/diagnosis/why", () =>
-        HttpResponse.json(
+      http.get("*/api/v1/diagnosis/why", async () => {
+        asked += 1;
+        if (asked > 1) await delay("infinite");
+        return HttpResponse.json(
           {
             status: 503,
             code: "agent-down",
@@ -157,13 +161,14 @@ describe("why a customer is slow", () => {
             findings: [],
           },
           { status: 503 },
-        ),
-      ),
+        );
+      }),
     );
     renderAt(`/queues/${aQueue().id}`);
-    expect(
-      await screen.findByText(/^Not known: the agent does not answer\./, undefined, { timeout: 20_000 }),
-    ).toBeTruthy();
+    expect(await screen.findByText(/^Not known: the agent does not answer\./)).toBeTruthy();
+    void queryClient.refetchQueries({ queryKey: ["why"] });
+    await waitFor(() => expect(asked).toBe(2));
+    expect(screen.getByText(/^Not known: the agent does not answer\./)).toBeTruthy();
   });
 });
 

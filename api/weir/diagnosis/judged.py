@@ -42,10 +42,10 @@ class Judged:
 
 
 ORDER = (
-    "uplink-down", "access-down", "device-silent", "gateway-silent", "checks-failed", "parent-full",
-    "burst-used", "queue-full", "policed", "parent-drops", "queue-drops", "half-duplex", "port-errors",
-    "port-full", "slow-link", "router-finding", "core-drops", "memory-low", "long-wait", "nothing-comes-back",
-    "nothing-came", "core-busy", "slow-device-side", "slow-internet",
+    "uplink-down", "access-down", "device-silent", "gateway-silent", "parent-full",
+    "burst-used", "queue-full", "policed", "parent-drops", "queue-drops", "checks-failed", "half-duplex",
+    "port-errors", "port-full", "slow-link", "router-finding", "core-drops", "memory-low", "long-wait",
+    "nothing-comes-back", "nothing-came", "core-busy", "slow-device-side", "slow-internet",
 )  # fmt: skip
 """Which of several troubles is the culprit: what stops all packets, then what was counted as lost at a limit,
 then what loses packets elsewhere, then what is slow."""

@@ -17,29 +17,24 @@ UNSEEN_INTERNET = "loss behind the gateway"
 
 def uplink(measured: Measured) -> Judged:
     """Its port and, where it is an uplink of the configuration, the verdict of its checks."""
-    found = port("uplink", measured.uplink, measured)
-    checked = measured.checked
-    if checked is not None:
-        found = _checked(found, checked)
-    return replace(found, sentence=f"{found.sentence} {measured.uplink_by}".rstrip())
-
-
-def _checked(found: Judged, checked: Uplink) -> Judged:
-    numbers = _check_numbers(checked)
-    if checked.status == "down":
-        said = f"Uplink {checked.id} is down, all of its checks have failed: {clause(checked.answers)}."
-        look = Fix(
-            "uplink", f"Look at {checked.id}.", "uplink", checked.id, f"weir uplink state {checked.id}"
-        )
-        failed = Judged("uplink", checked.id, "trouble", said, "checks-failed", numbers, (look,))
-        return worst([failed, *([found] if found.state == "trouble" else [])]) or failed
-    if checked.status != "up":
+    found, checked = port("uplink", measured.uplink, measured), measured.checked
+    failed = None if checked is None or checked.status != "down" else _failed(checked)
+    if failed is not None and worst([failed, *([found] if found.state == "trouble" else [])]) is failed:
+        return failed
+    said, numbers, unknown = [found.sentence, measured.uplink_by], found.numbers, found.unknown
+    if checked is not None and checked.status == "up" and found.state != "trouble":
+        said.append(f"By its checks it is up (last: {clause(checked.answers)}).")
+        numbers += _check_numbers(checked)
+    elif checked is not None and checked.status == "unknown":
         why = f"its checks: {clause(checked.answers)}" if checked.answers else "it has no checks"
-        return replace(found, unknown=(*found.unknown, f"whether uplink {checked.id} works ({why})"))
-    if found.state == "trouble":
-        return found
-    said = f"{found.sentence} Uplink {checked.id} is up; its checks said last: {clause(checked.answers)}."
-    return replace(found, sentence=said, numbers=(*found.numbers, *numbers))
+        unknown += (f"whether uplink {checked.id} works ({why})",)
+    return replace(found, sentence=" ".join(filter(None, said)), numbers=numbers, unknown=unknown)
+
+
+def _failed(checked: Uplink) -> Judged:
+    said = f"All checks of uplink {checked.id} have failed: {clause(checked.answers)}."
+    look = Fix("uplink", f"Look at {checked.id}.", "uplink", checked.id, f"weir uplink state {checked.id}")
+    return Judged("uplink", checked.id, "trouble", said, "checks-failed", _check_numbers(checked), (look,))
 
 
 def _check_numbers(checked: Uplink) -> tuple[Number, ...]:

@@ -158,7 +158,7 @@ def _checked(told: Json) -> Uplink | None:
 def _uplink_by(told: Json) -> str:
     """Why it is this port that leads to the internet."""
     if told["towards"] is None:
-        return f"It is the uplink in use, {told['checked']['id']}."
+        return f"It is uplink {told['checked']['id']}, the one in use."
     if told["uplink"] is None:
         return ""
     said = f"The route to {told['towards']} leaves by it"

@@ -11,7 +11,7 @@ import { say } from "@/ui/toast";
 import type { Window } from "@/ui/windows";
 import { api, need } from "./client";
 import { ApiProblem, asProblem } from "./problem";
-import type { Interface, Kind, Pending, System } from "./types";
+import type { Interface, Kind, Pending, System, Why } from "./types";
 
 /**
  * Cache keys and errors, once. Whatever follows from the configuration lies under "config" and is
@@ -111,7 +111,7 @@ export const findingsQuery = queryOptions({
   refetchInterval: 5_000,
 });
 
-/** Whether the router understood what it was asked; what it refused it would refuse again. */
+/** What the router refuses once it would refuse again. */
 const isRefused = (error: unknown): boolean =>
   error instanceof ApiProblem && error.status >= 400 && error.status < 500;
 
@@ -122,9 +122,16 @@ const isRefused = (error: unknown): boolean =>
 export const whyQuery = (asked: { queue: string } | { address: string }) =>
   queryOptions({
     queryKey: ["why", asked],
-    queryFn: ({ signal }) => need(api.GET("/api/v1/diagnosis/why", { params: { query: asked }, signal })),
-    refetchInterval: ({ state }) => (isRefused(state.error) ? false : 5_000),
+    queryFn: () =>
+      need(api.GET("/api/v1/diagnosis/why", { params: { query: asked } })).then(
+        (found): WhyAsked => ({ found, problem: null }),
+        (error: unknown): WhyAsked => ({ found: null, problem: asProblem(error) }),
+      ),
+    refetchInterval: ({ state }) => (isRefused(state.data?.problem) ? false : 5_000),
   });
+
+/** A problem is an answer, too: it stands until the next one, and replaces what was known before it. */
+export type WhyAsked = { found: Why; problem: null } | { found: null; problem: ApiProblem };
 
 /** Asked only while the router says that something is wrong with its database. */
 export const storeQuery = queryOptions({

@@ -2,7 +2,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { queueQuery, whyQuery } from "@/api/queries";
+import { queueQuery, whyQuery, type WhyAsked } from "@/api/queries";
 import type { Why } from "@/api/types";
 import { Section } from "@/ui/blocks";
 import { MeasuredAt, WhyAnswer } from "./queue/WhySlow";
@@ -13,18 +13,18 @@ export function SlowAddress() {
   const { address } = useSearch({ from: "/frame/diagnostics" });
   const navigate = useNavigate({ from: "/diagnostics" });
   const query = useQuery({ ...whyQuery({ address: address ?? "" }), enabled: address !== undefined });
-  const found = query.isError ? undefined : query.data;
+  const asked = query.data;
   return (
-    <Section title="Why is this customer slow?" aside={<MeasuredAt query={query} />}>
+    <Section title="Why is this customer slow?" aside={<MeasuredAt asked={asked} />}>
       <form
         key={address}
         className={classes.form}
         onSubmit={(event) => {
           event.preventDefault();
           const typed = new FormData(event.currentTarget).get("address");
-          const asked = typeof typed === "string" ? typed.trim() : "";
-          void navigate({ search: { address: asked || undefined } });
-          if (asked === address) void query.refetch();
+          const wanted = typeof typed === "string" ? typed.trim() : "";
+          void navigate({ search: { address: wanted || undefined } });
+          if (wanted === address) void query.refetch();
         }}
       >
         <TextInput
@@ -40,8 +40,8 @@ export function SlowAddress() {
       </form>
       {address === undefined ? null : (
         <>
-          {found ? <Whose found={found} /> : null}
-          <Queued query={query} id={found?.queue?.id} />
+          {asked?.found ? <Whose found={asked.found} /> : null}
+          <Queued asked={asked} id={asked?.found?.queue?.id} />
         </>
       )}
     </Section>
@@ -72,7 +72,7 @@ function Whose({ found }: { found: Why }) {
 }
 
 /** With the queue that limits the address, so that its limit can be raised here. */
-function Queued({ query, id }: { query: Parameters<typeof WhyAnswer>[0]["query"]; id: string | undefined }) {
+function Queued({ asked, id }: { asked: WhyAsked | undefined; id: string | undefined }) {
   const queue = useQuery({ ...queueQuery(id ?? ""), enabled: id !== undefined });
-  return <WhyAnswer query={query} queue={id === undefined ? undefined : queue.data} />;
+  return <WhyAnswer asked={asked} queue={id === undefined ? undefined : queue.data} />;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ONLY_READS, useMay } from "@/api/may";
-import { asProblem } from "@/api/problem";
-import { whyQuery } from "@/api/queries";
+import { whyQuery, type WhyAsked } from "@/api/queries";
 import type { Queue, Why } from "@/api/types";
 import { NAMED } from "@/kinds/names";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
@@ -44,38 +43,32 @@ const WHERE: Record<Loss["where"], string> = {
 
 /** The customer's line from the device to the internet: one culprit, and what is ruled out (docs/diagnosis.md). */
 export function WhySlow({ queue }: { queue: Queue }) {
-  const query = useQuery(whyQuery({ queue: queue.id }));
+  const asked = useQuery(whyQuery({ queue: queue.id })).data;
   return (
-    <Section title="Why slow?" aside={<MeasuredAt query={query} />}>
-      <WhyAnswer query={query} queue={queue} />
+    <Section title="Why slow?" aside={<MeasuredAt asked={asked} />}>
+      <WhyAnswer asked={asked} queue={queue} />
     </Section>
   );
 }
 
-export function MeasuredAt({ query }: { query: UseQueryResult<Why> }) {
-  if (query.isError || !query.data) return null;
-  return <span className="dim">measured {agoText(query.data.at)}</span>;
+export function MeasuredAt({ asked }: { asked: WhyAsked | undefined }) {
+  return asked?.found ? <span className="dim">measured {agoText(asked.found.at)}</span> : null;
 }
 
 interface WhyAnswerProps {
-  query: UseQueryResult<Why>;
+  asked: WhyAsked | undefined;
   /** The one that limits the customer, where it is known. */
   queue: Queue | undefined;
 }
 
-/** Old answers are not shown: what was so a while ago may be no longer. */
-export function WhyAnswer({ query, queue }: WhyAnswerProps) {
-  if (query.isError) return <Unanswered error={query.error} />;
-  if (!query.data) return <Skeleton lines={3} />;
-  return <Answer found={query.data} queue={queue} />;
-}
-
-function Unanswered({ error }: { error: Error }) {
-  const problem = asProblem(error);
-  const isRefused = problem.status >= 400 && problem.status < 500;
+export function WhyAnswer({ asked, queue }: WhyAnswerProps) {
+  if (!asked) return <Skeleton lines={3} />;
+  if (asked.found) return <Answer found={asked.found} queue={queue} />;
+  const { status, message } = asked.problem;
+  const isRefused = status >= 400 && status < 500;
   return (
     <Note severity={isRefused ? "error" : "warning"} live>
-      {isRefused ? sentence(problem.message) : `Not known: ${clause(problem.message)}`}
+      {isRefused ? sentence(message) : `Not known: ${clause(message)}`}
     </Note>
   );
 }
