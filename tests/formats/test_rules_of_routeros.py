@@ -246,3 +246,9 @@ def test_an_interface_and_a_list_are_the_interface_where_it_is_in_the_list(
 def test_a_forward_that_names_too_little_says_that_it_is_not_about_hosts_inside(said: str, code: str) -> None:
     report = import_of(f"{LISTS}/ip firewall nat\nadd chain=dstnat protocol=udp dst-port=53 {said}\n")
     assert report.lines[-1].code == code
+
+
+def test_what_is_left_out_does_not_claim_to_be_imported_disabled() -> None:
+    report = import_of(f"{LISTS}/ip firewall filter\nadd chain=input out-interface-list=GUESTS\n")
+    assert report.lines[-1].fate == "left-out"
+    assert "imported disabled" not in report.lines[-1].reason

@@ -28,12 +28,19 @@ def settled(router: Router) -> list[ConfigObject]:
     document = router.existing.copy()
     for item in objects.values():
         document.put(item)
+    disabled: dict[tuple[str, str], Finding] = {}
     for number in range(MAX_ROUNDS):
         bad = _errors(router.existing, document, objects)
         if not bad:
             break
         for key, finding in bad.items():
-            _mend(router, document, objects, key, finding, may_disable=number < MAX_ROUNDS // 2)
+            if number < MAX_ROUNDS // 2 and _disable(router.wanted[key], document, objects):
+                disabled[key] = finding
+            else:
+                _leave_out(router, document, objects, key, finding)
+    for key, finding in disabled.items():
+        for line in router.wanted[key].lines if key in objects else ():
+            line.note("warning", finding.code, f"It is imported disabled: {finding.message}.")
     return list(objects.values())
 
 
@@ -61,28 +68,28 @@ def _errors(
     return found
 
 
-def _mend(
+def _disable(wanted: Wanted, document: Document, objects: dict[tuple[str, str], ConfigObject]) -> bool:
+    """False for an object that is disabled already, or cannot be."""
+    can = any(member.name == "disabled" for member in DECLARED[wanted.kind].members)
+    if not can or wanted.body.get("disabled"):
+        return False
+    wanted.body["disabled"] = True
+    fixed = _made(wanted)
+    if fixed is None:
+        return False
+    objects[wanted.kind, wanted.id] = fixed
+    document.put(fixed)
+    return True
+
+
+def _leave_out(
     router: Router,
     document: Document,
     objects: dict[tuple[str, str], ConfigObject],
     key: tuple[str, str],
     finding: Finding,
-    *,
-    may_disable: bool,
 ) -> None:
-    """Disable an object that is wrong; one that is wrong all the same, or must not be, is left out."""
-    wanted = router.wanted[key]
-    can = any(member.name == "disabled" for member in DECLARED[wanted.kind].members)
-    if may_disable and can and not wanted.body.get("disabled"):
-        wanted.body["disabled"] = True
-        fixed = _made(wanted)
-        if fixed is not None:
-            for line in wanted.lines:
-                line.note("warning", finding.code, f"It is imported disabled: {finding.message}.")
-            objects[key] = fixed
-            document.put(fixed)
-            return
-    for line in wanted.lines:
+    for line in router.wanted[key].lines:
         line.note("left-out", finding.code, f"Weir cannot take it: {finding.message}.")
     del objects[key]
     present = router.existing.get(*key)
