@@ -85,7 +85,7 @@ class TunnelStates:
 
     def peers(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
         asked = [spec for spec in peers_of(self._wanted()) if ids is None or spec.id in ids]
-        held = {name: self._read(name) for name in {spec.ifname for spec in asked}}
+        held = {name: _peers(self._tunnels, name) for name in {spec.ifname for spec in asked}}
         found = ((spec.id, held[spec.ifname].get(spec.public_key)) for spec in asked)
         return {name: _learnt(peer, time.time()) for name, peer in found if peer is not None}
 
@@ -99,18 +99,26 @@ class TunnelStates:
                     log.info("%s", problem.message)
         return found
 
-    def _read(self, ifname: str) -> Mapping[str, PeerState]:
-        try:
-            return self._tunnels.read(ifname).peers
-        except Problem as problem:  # nothing is known then
-            log.info("%s", problem.message)
-            return {}
+
+def _peers(tunnels: Tunnels, ifname: str) -> Mapping[str, PeerState]:
+    """By public key; none of a tunnel that cannot be read, of which nothing is known."""
+    try:
+        return tunnels.read(ifname).peers
+    except Problem as problem:
+        log.info("%s", problem.message)
+        return {}
+
+
+def _is_alive(peer: PeerState, now_s: float) -> bool | None:
+    """Whether there is a session. None: not known, the clock was set back since the last handshake."""
+    age_s = now_s - peer.last_handshake_s
+    return None if age_s < 0 else age_s < SESSION_S
 
 
 def _learnt(peer: PeerState, now_s: float) -> dict[str, Any]:
     at_s = peer.last_handshake_s
     return {
-        "session": "never" if not at_s else "up" if now_s - at_s < SESSION_S else "stale",
+        "session": {True: "up", False: "stale", None: None}[_is_alive(peer, now_s)] if at_s else "never",
         "last_handshake_at": moment(at_s * 1000) if at_s else None,
         "current_endpoint": None if peer.endpoint is None else join_endpoint(*peer.endpoint),
         "rx_bytes": peer.rx_bytes,
@@ -155,14 +163,14 @@ class Endpoints:
     def look(self) -> None:
         """Once over all peers with a name; those whose sessions are alive are left alone."""
         named = [spec for spec in peers_of(self._wanted()) if spec.endpoint and _has_name(spec)]
-        held = {name: self._tunnels.read(name).peers for name in {spec.ifname for spec in named}}
+        held = {name: _peers(self._tunnels, name) for name in {spec.ifname for spec in named}}
         for spec in named:
             peer = held[spec.ifname].get(spec.public_key)
             if peer is not None and self._is_due(spec, peer):
                 self._follow(spec, peer)
 
     def _is_due(self, spec: PeerSpec, peer: PeerState) -> bool:
-        if peer.endpoint is not None and time.time() - peer.last_handshake_s < SESSION_S:
+        if peer.endpoint is not None and _is_alive(peer, time.time()):
             return False
         return time.monotonic() - self._asked_s.get(spec.name, -REST_S) >= REST_S
 
@@ -171,12 +179,13 @@ class Endpoints:
         self._asked_s[spec.name] = time.monotonic()
         try:
             found = self._resolve(*split_endpoint(spec.endpoint))
+            if found and peer.endpoint not in found:
+                self._tunnels.set_endpoint(spec.ifname, spec.public_key, found[0])
+                log.info("peer %s is at %s now (%s)", spec.id, join_endpoint(*found[0]), spec.endpoint)
         except OSError as error:
             log.info("the endpoint %s of peer %s: %s", spec.endpoint, spec.id, error.strerror or error)
-            return
-        if found and peer.endpoint not in found:
-            self._tunnels.set_endpoint(spec.ifname, spec.public_key, found[0])
-            log.info("peer %s is at %s now (%s)", spec.id, join_endpoint(*found[0]), spec.endpoint)
+        except Problem as problem:
+            log.warning("the endpoint %s of peer %s: %s", spec.endpoint, spec.id, problem.message)
 
 
 def _has_name(spec: PeerSpec) -> bool:
