@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ import pytest
 
 from tests.agent.rig import Rig, client_queue, lan, running, wan
 from tests.polling import until
+from weir.agent.tools import Tools
 from weir.model.problem import Conflict
 from weir.probes import packet_filter
+from weir.tools import PING
 
 CLIENT, ROUTER = "10.64.0.2", "10.64.0.1"
 SILENT = "10.64.0.99"
@@ -278,3 +281,14 @@ def run_filter(made: list[tuple[int, int, int, int]], ether: int, frame: bytes) 
             return value
         else:
             raise AssertionError(f"instruction {code:#x}")
+
+
+def test_how_long_another_one_has_been_running_does_not_depend_on_the_time_of_day(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tools, real = Tools(lambda: None), time.time_ns
+    arguments = PING.read({"target": CLIENT})
+    tools._admit(PING, arguments, "admin")
+    monkeypatch.setattr(time, "time_ns", lambda: real() + 10**18)
+    with pytest.raises(Conflict, match=r"admin has been running .* for 0 s; one at a time"):
+        tools._admit(PING, arguments, "other")

@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from weir.adapters.probes import END_S, Probe
@@ -43,6 +43,8 @@ class _Run:
     subject: str
     by: str
     started_at_ms: int
+    """The time of day, for people."""
+    begun_s: float = field(default_factory=time.monotonic)
     probe: Probe | None = None
 
 
@@ -90,7 +92,7 @@ class Tools:
         with self._lock:
             other = self._runs.get(tool.name)
             if other is not None:
-                since_s = (wall_ms() - other.started_at_ms) / 1000
+                since_s = time.monotonic() - other.begun_s
                 text = f"{other.by} has been running {other.subject} for {since_s:.0f} s; one at a time"
                 raise Conflict(text, code="tool-busy")
             self._count += 1
@@ -102,7 +104,6 @@ class Tools:
         self, tool: Tool, arguments: Any, run: _Run, started: queue.SimpleQueue[Probe | Problem]
     ) -> None:
         """One thread for each run: the kernel ends the process with it."""
-        begun_s = time.monotonic()
         try:
             probe = Probe(tool.name, json.dumps(tool.to_json(arguments)), self._note(tool))
             run.probe = probe
@@ -115,7 +116,7 @@ class Tools:
         finally:
             with self._lock:
                 del self._runs[tool.name]
-            log.info("%s ended after %.1f s", run.subject, time.monotonic() - begun_s)
+            log.info("%s ended after %.1f s", run.subject, time.monotonic() - run.begun_s)
 
     def _note(self, tool: Tool) -> str:
         return note_of(self._fast_paths()) if tool.sees_packets_of else ""
