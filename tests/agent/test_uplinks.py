@@ -207,6 +207,19 @@ def test_a_link_that_goes_is_left_at_once(ways: Ways) -> None:
     ways.settled()
 
 
+def test_a_check_whose_answers_the_kernel_drops_says_so(ways: Ways) -> None:
+    """Answers by an uplink that waits come by another interface than the way back."""
+    ways.settled()
+    ways.rig.run("sysctl", "-qw", "net.ipv4.conf.wan1.rp_filter=1")
+    try:
+        until("it is down", lambda: ways.state("second")["status"] == "down", 15.0)
+        assert "rp_filter of wan1" in ways.state("second")["answers"]
+        assert "rp_filter" not in ways.state("first")["answers"]
+    finally:
+        ways.rig.run("sysctl", "-qw", "net.ipv4.conf.wan1.rp_filter=0")
+    ways.settled()
+
+
 def test_without_uplinks_nothing_of_them_is_left(ways: Ways) -> None:
     ways.rig.commit(
         delete=[("uplink-check", "c1"), ("uplink-check", "c2"), ("uplink", "first"), ("uplink", "second")]

@@ -11,6 +11,7 @@ from typing import Any
 
 from weir.adapters import conntrack, uplink_routes
 from weir.adapters.netlink import Links
+from weir.adapters.reverse_path import checks_strictly
 from weir.agent.configuration import Configuration
 from weir.agent.uplink_rounds import Round, Rounds, best, judged
 from weir.agent.uplinks import DOWN, Uplinks, gateway_of
@@ -38,7 +39,7 @@ class UplinkMonitor:
         self._links = links
         self._first = ""
         """The best uplink at the last look. "": none, or none was looked at yet."""
-        self._rounds = Rounds(lambda spec: self._gateway(spec) is not None)
+        self._rounds = Rounds(lambda spec: self._gateway(spec) is not None, checks_strictly=checks_strictly)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="uplinks", daemon=True)
 

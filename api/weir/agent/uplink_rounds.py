@@ -86,9 +86,14 @@ class Rounds:
     """All checks. Used by one thread, but for `every`, which any may call."""
 
     def __init__(
-        self, gateway_known: Callable[[UplinkSpec], bool], now_s: Callable[[], float] = time.monotonic
+        self,
+        gateway_known: Callable[[UplinkSpec], bool],
+        now_s: Callable[[], float] = time.monotonic,
+        checks_strictly: Callable[[str], bool] = lambda _: False,
     ) -> None:
+        """`checks_strictly`: whether the kernel drops what comes by an interface that is not the way back."""
         self._gateway_known = gateway_known
+        self._checks_strictly = checks_strictly
         self._now_s = now_s
         self._rounds: dict[tuple[str, str], Round] = {}
 
@@ -128,7 +133,7 @@ class Rounds:
         now_s = self._now_s()
         for one in self._rounds.values():
             if one.question is not None and _late_s(one) <= now_s:
-                _missed(one, f"no answer in {one.check.timeout_ms} ms")
+                _missed(one, f"no answer in {one.check.timeout_ms} ms{self._doubt(one.uplink.interface)}")
 
     def _begin(self, one: Round, now_s: float) -> None:
         one.begun_s, one.due_s = now_s, now_s + one.check.interval_s
@@ -148,6 +153,12 @@ class Rounds:
             one.note(str(end.value), round((self._now_s() - one.begun_s) * 1_000_000))
         except OSError as error:
             _missed(one, error.strerror or str(error))
+
+    def _doubt(self, device: str) -> str:
+        """The router itself may drop the answers."""
+        if not self._checks_strictly(device):
+            return ""
+        return f" (rp_filter of {device} drops answers while another uplink is in use)"
 
     def close(self) -> None:
         for one in self._rounds.values():
