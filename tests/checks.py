@@ -122,7 +122,7 @@ CLANG_FORMAT = (
 
 def unit_checks() -> list[Check]:
     npm_test = ["npm", "test", "--silent", "--", "--run"]
-    in_parallel = [*PYTEST, "-n", "2", "--dist", "loadfile", f"--ignore={CONTRACT}"]
+    in_parallel = [*PYTEST, "-n", "3", "--dist", "loadfile", f"--ignore={CONTRACT}"]
     areas = unit_areas()
     return [
         Check("vitest", "unit", npm_test, folder=ROOT / "webui", limit_s=900, environment={"CI": "1"}),
