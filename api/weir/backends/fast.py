@@ -22,7 +22,7 @@ from weir.backends.modes import Decision
 from weir.backends.stacking import stacking
 from weir.compiler.types import PortSpec
 from weir.parts.filter import OUTGOING
-from weir.parts.rule import NAT_CHAINS, PacketRule
+from weir.parts.rule import FORWARDING, PacketRule
 
 _ROUTED_MASTERS = ("", "vrf")
 _NOT_FORWARDED = ("input", OUTGOING, "entry", "output")
@@ -47,7 +47,7 @@ class Sight:
         ends = [
             frozenset((*rule.in_interfaces, *rule.in_members, *rule.out_interfaces))
             for rule in rules
-            if rule.chain in ("forward", *NAT_CHAINS)
+            if rule.chain in FORWARDING
         ]
         named = _named(rules) if all(ends) else frozenset[str]()
         tracked = any(rule.verdict == "bound" for rule in rules)
@@ -61,7 +61,7 @@ class Sight:
 def _named(rules: Sequence[PacketRule]) -> frozenset[str]:
     """The interfaces of which rules speak. Of a rule about packets from some to others that is one side:
     where that side is not fast, no packet goes between them in XDP."""
-    forwarding = [rule for rule in rules if rule.chain in ("forward", *NAT_CHAINS)]
+    forwarding = [rule for rule in rules if rule.chain in FORWARDING]
     sides = [
         (frozenset((*rule.in_interfaces, *rule.in_members)), frozenset(rule.out_interfaces))
         for rule in forwarding

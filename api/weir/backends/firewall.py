@@ -27,7 +27,7 @@ from weir.parts.filter import OUTGOING
 from weir.parts.filter import rule_of as filter_rule_of
 from weir.parts.firewall import Rules, tracks
 from weir.parts.nat import rule_of as nat_rule_of
-from weir.parts.rule import NAT_CHAINS, PacketRule
+from weir.parts.rule import CLAMP, NAT_CHAINS, PacketRule
 from weir.parts.zones import NO_ZONES, policy_of, zone_of
 
 _CHAINS = (
@@ -36,6 +36,7 @@ _CHAINS = (
     ("output", "filter", "output", -300),
     (OUTGOING, "filter", "output", 0),
     ("prerouting", "nat", "prerouting", -100),
+    (CLAMP, "filter", "forward", -150),
     ("input", "filter", "input", 0),
     ("forward", "filter", "forward", 0),
     ("postrouting", "nat", "postrouting", 100),

@@ -93,6 +93,9 @@ def _says_family(rule: PacketRule) -> bool:
 
 
 def _protocol(rule: PacketRule) -> Iterator[Expression]:
+    if rule.mss:
+        yield match(_payload("tcp", "flags"), "syn", "in")
+        return
     if rule.icmp_types:
         yield match(_payload(rule.protocol, "type"), {"set": list(rule.icmp_types)})
         return
@@ -114,6 +117,9 @@ def _verdict(rule: PacketRule) -> Iterator[Expression]:
     match rule.verdict:
         case "zone":
             yield {"mangle": {"key": {"ct": {"key": "zone"}}, "value": rule.zone}}
+        case "mss":
+            size = {"tcp option": {"name": "maxseg", "field": "size"}}
+            yield {"mangle": {"key": size, "value": rule.mss}}
         case "jump" | "goto":
             yield {rule.verdict: {"target": rule.target}}
         case "log":

@@ -73,7 +73,7 @@ def _field_of(rule: PacketRule, item: ConfigObject) -> str:
     if isinstance(item, (Zone, ZonePolicy)):
         return "action" if isinstance(item, ZonePolicy) else "reaches"
     if isinstance(item, Interface):
-        return "vrf" if rule.verdict == "zone" else "role"
+        return {"zone": "vrf", "mss": "mss_clamp"}.get(rule.verdict, "role")
     if rule.verdict in ("masquerade", "zone"):
         return {"masquerade": "masquerade", "zone": "VRFs"}[rule.verdict]
     if rule.tcp_ports:

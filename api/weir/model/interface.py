@@ -228,6 +228,19 @@ class Interface(ConfigObject):
             "`loose` for WAN.",
         ),
     ] = "off"
+    mss_clamp: Annotated[
+        Literal["auto", "off"],
+        Choice(
+            "auto",
+            "off",
+            label="MSS clamp",
+            importance="folded",
+            when=_PASSES,
+            help="`auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send "
+            "segments that fit, as many networks lose the message that a packet is too big (RFC 2923). "
+            "Their first packets then go by the network stack. `off`: they are left as they are.",
+        ),
+    ] = "auto"
     domain: Annotated[
         int,
         Whole(

@@ -15,6 +15,7 @@ from weir.model.interface import Interface
 from weir.model.vrf import table_of
 from weir.parts.delta import Replaced, Step
 from weir.parts.filter import Lengths, configured
+from weir.parts.mss import clamped
 from weir.parts.nat import around, translated
 from weir.parts.part import ReplacedPart
 from weir.parts.rule import NAT_CHAINS, PacketRule
@@ -107,6 +108,7 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     tracked = any(map(tracks, (*own, *made)))
     yield from _in_vrfs(iter(own), interfaces, zones=tracked and not made)
     yield from _in_vrfs(iter(made), interfaces, zones=tracked)
+    yield from _in_vrfs(clamped(document, interfaces), interfaces, zones=False)
     if any(map(tracks, made)):
         vrfs = tuple(item.id for item in interfaces if item.vrf_table is not None)
         yield PacketRule(
@@ -233,7 +235,7 @@ def rule_text(rule: PacketRule) -> str:
         what = f"rule {rule.comment}"
         return f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {what}{only}"
     family = f" IPv{rule.family}" if rule.family else ""
-    number = rule.zone or rule.connections
+    number = rule.zone or rule.connections or rule.mss
     verdict = f"{rule.verdict} {number}" if number else rule.verdict
     return f"{rule.chain} {verdict}{family} {' '.join(interfaces)}: {rule.comment}{ports}{only}"
 

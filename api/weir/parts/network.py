@@ -88,14 +88,19 @@ def device_of(item: Interface) -> str:
     return "dummy" if item.loopback is not None else ""
 
 
+def mtu_of(item: Interface, bond: Interface | None) -> int | None:
+    """What it gets; None = it is left as it is. `bond`: the one that it is a member of."""
+    usual_mtu = DEVICES.get(device_of(item)) if bond is None else bond.mtu or USUAL_MTU_BYTES
+    return item.mtu or usual_mtu
+
+
 def _spec(item: Interface, document: Document, bond: Interface | None) -> NetworkSpec:
     device = device_of(item)
-    usual_mtu = DEVICES.get(device) if bond is None else bond.mtu or USUAL_MTU_BYTES
     return NetworkSpec(
         ifname=item.id,
         up=not any(below.disabled for below in (item, *vlan_parents(document, item))),
         addresses=() if item.disabled else item.addresses,
-        mtu=item.mtu or usual_mtu,
+        mtu=mtu_of(item, bond),
         description=item.description,
         vlan=item.vlan,
         dhcp=item.addressing == "dhcp" and not item.disabled,

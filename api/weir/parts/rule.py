@@ -10,6 +10,10 @@ Family = Literal[0, 4, 6]
 Addressed = Literal["", "own", "others"]
 NAT_CHAINS = ("prerouting", "postrouting")
 """Which the first packet of each connection meets, and no other."""
+CLAMP = "clamp"
+"""Where the first packets of a TCP connection are told how much fits into a packet."""
+FORWARDING = (CLAMP, "forward", *NAT_CHAINS)
+"""Which packets meet that the router forwards."""
 
 
 class Lookup(NamedTuple):
@@ -34,11 +38,11 @@ class PacketRule:
     """
 
     chain: str
-    """`entry`, `sources`, `prerouting`, `input`, `forward`, `output`, `outgoing`, `postrouting`, or where
-    rules jump to."""
+    """`entry`, `sources`, `prerouting`, `clamp`, `input`, `forward`, `output`, `outgoing`, `postrouting`, or
+    where rules jump to."""
     verdict: str
     """`accept`, `drop`, `reject`, `jump`, `goto`, `return`, `add-to-set`, `log`, `masquerade`, `snat`,
-    `dnat`, `redirect`, `zone` or `bound`."""
+    `dnat`, `redirect`, `zone`, `mss` or `bound`."""
     comment: str
     in_interfaces: tuple[str, ...] = ()
     in_members: tuple[str, ...] = ()
@@ -73,9 +77,11 @@ class PacketRule:
     """`own`: to an address of the router's; `others`: to another host."""
     not_destinations: tuple[str, ...] = ()
     made_by: str = ""
-    """The zone or zone policy that it follows from, as `kind/id`."""
+    """The zone, zone policy or (first) interface that it follows from, as `kind/id`."""
     is_forwarded: bool = False
     """Of connections that got another destination."""
+    mss: int = 0
+    """Bytes of TCP's payload that a connection's packets have at most; only the first of each way meet it."""
 
     def __hash__(self) -> int:
         """Of what tells most rules apart: thousands are looked up at each change of one."""

@@ -6217,6 +6217,11 @@ export interface components {
              * @enum {string|null}
              */
             reverse_path?: "off" | "loose" | "strict" | null;
+            /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @enum {string|null}
+             */
+            mss_clamp?: "auto" | "off" | null;
             /** @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0. */
             domain?: number | null;
             /** @description Frames of the interface `parent` with the tag `id`. */
@@ -15091,6 +15096,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -15126,6 +15132,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: components["schemas"]["Vlan"];
             vrf: string | null;
@@ -15161,6 +15168,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -15196,6 +15204,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -15231,6 +15240,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -15266,6 +15276,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -15301,6 +15312,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -15386,6 +15398,12 @@ export interface components {
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
             /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
@@ -15478,6 +15496,12 @@ export interface components {
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
             /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
@@ -15572,6 +15596,12 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
@@ -15664,6 +15694,12 @@ export interface components {
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
             /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
@@ -15758,6 +15794,12 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
@@ -15850,6 +15892,12 @@ export interface components {
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
             /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
@@ -15944,6 +15992,12 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
@@ -16036,6 +16090,12 @@ export interface components {
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
             /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
@@ -16131,6 +16191,12 @@ export interface components {
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
             /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
@@ -16228,6 +16294,12 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
@@ -16323,6 +16395,12 @@ export interface components {
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
             /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
@@ -16420,6 +16498,12 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
@@ -16515,6 +16599,12 @@ export interface components {
              * @enum {string}
              */
             reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
             /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
@@ -16612,6 +16702,12 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
+             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
              * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
              * @default 0
              */
@@ -16657,6 +16753,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -16687,6 +16784,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: components["schemas"]["Vlan"];
             vrf: string | null;
@@ -16717,6 +16815,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -16747,6 +16846,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -16777,6 +16877,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -16807,6 +16908,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;
@@ -16837,6 +16939,7 @@ export interface components {
             fast_path: string;
             unknown: string;
             reverse_path: string;
+            mss_clamp: string;
             domain: number;
             vlan: null;
             vrf: string | null;

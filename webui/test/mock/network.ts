@@ -36,6 +36,7 @@ const port = (id: string, role: string, address: string): Interface => ({
   fast_path: "auto",
   unknown: "allow",
   reverse_path: "off",
+  mss_clamp: "auto",
   domain: 0,
   vlan: null,
   vrf: null,

@@ -37,7 +37,17 @@ const COLUMNS: readonly Column<Placed>[] = [
 ];
 
 /** Packets meet these chains in this order; those that rules jump to come last. */
-const ORDER = ["entry", "prerouting", "sources", "input", "forward", "output", "outgoing", "postrouting"];
+const ORDER = [
+  "entry",
+  "prerouting",
+  "clamp",
+  "sources",
+  "input",
+  "forward",
+  "output",
+  "outgoing",
+  "postrouting",
+];
 const placeOf = (chain: string): number => (ORDER.includes(chain) ? ORDER.indexOf(chain) : ORDER.length);
 
 function Rules() {
