@@ -286,7 +286,7 @@ def test_what_hosts_may_have_heard_is_remembered_also_when_the_commit_fails(
         backend.daemon.stop()
 
 
-LATE = """#!/bin/sh
+LATE = """#!/usr/bin/env -S --default-signal=HUP sh
 case "$*" in *--configtest*) exit 0;; esac
 echo started
 sleep 0.5
@@ -317,7 +317,7 @@ def in_place_of_radvd(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch
     return made(folder, [0.0])
 
 
-SLOW = """#!/bin/sh
+SLOW = """#!/usr/bin/env -S --default-signal=HUP sh
 case "$*" in *--configtest*) sleep 1.2; exit 0;; esac
 trap : HUP
 echo started
