@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -23,14 +22,12 @@ from typing import Any
 import pytest
 
 from lab import netns
-from tests.agent.receivers import certificate, listening
+from tests.agent.log_server import SERVER, Logs
+from tests.agent.receivers import certificate
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
-from weir.courier.rfc5424 import framed, message_of
-from weir.courier.syslog import Waiting
 from weir.kinds.syslog_target import SyslogTarget
 
-SERVER = "203.0.113.1"
 NOBODY = "65534"
 LINE = re.compile(r"<(\d+)>1 (\S+) (\S+) (\S+) (\S+) - - (.*)")
 
@@ -49,46 +46,6 @@ class Journal:
         entry = {"MESSAGE": text, "PRIORITY": "6", "__REALTIME_TIMESTAMP": "1800000000123456", "_PID": "77"}
         with self._file.open("a") as file:
             file.write(json.dumps({**entry, "SYSLOG_IDENTIFIER": "bgpd", **more}) + "\n")
-
-
-class Logs:
-    """A server of logs on a stream; `cuts` closes each connection at once."""
-
-    def __init__(self, namespace: str, context: ssl.SSLContext | None = None, port: int = 0) -> None:
-        self.listener = listening(namespace, SERVER, port)
-        self.port = int(self.listener.getsockname()[1])
-        self.context = context
-        self.frames: list[str] = []
-        self.open: list[socket.socket] = []
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                handle, _ = self.listener.accept()
-                threading.Thread(target=self._take, args=(handle,), daemon=True).start()
-
-    def _take(self, handle: socket.socket) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            if self.context is not None:
-                handle = self.context.wrap_socket(handle, server_side=True)
-            self.open.append(handle)
-            stream = handle.makefile("rb")
-            while True:
-                length = b""
-                while (byte := stream.read(1)) != b" ":
-                    length += byte
-                    if not byte:
-                        return
-                self.frames.append(stream.read(int(length)).decode())
-
-    def close(self) -> None:
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        for handle in self.open:
-            with contextlib.suppress(OSError):
-                handle.shutdown(socket.SHUT_RDWR)
-            handle.close()
 
 
 @pytest.fixture(scope="module")
@@ -277,41 +234,6 @@ def _children(rig: Rig, programs: tuple[bytes, ...] = (b"weir.courier.syslog", b
     return found
 
 
-def test_what_finds_no_room_is_counted_the_oldest_first() -> None:
-    waiting = Waiting(100)
-    for number in range(20):
-        waiting.put(b"%010d" % number)
-    assert (len(waiting), waiting.lost, waiting.first()) == (10, 10, b"%010d" % 10)
-
-
-@pytest.mark.parametrize(
-    ("entry", "wanted"),
-    [
-        ({"MESSAGE": "a\nb\x1b[0m"}, "<30>1 2027-01-15T08:00:00.000000Z r - - - - a b [0m"),
-        (
-            {"MESSAGE": [104, 105, 255]},
-            "<30>1 2027-01-15T08:00:00.000000Z r - - - - hi\N{REPLACEMENT CHARACTER}",
-        ),
-        ({"MESSAGE": None, "PRIORITY": "9"}, "<30>1 2027-01-15T08:00:00.000000Z r - - - - "),
-        (
-            {"MESSAGE": "x", "PRIORITY": "3", "SYSLOG_FACILITY": "0", "_COMM": "a b", "_PID": "1"},
-            "<3>1 2027-01-15T08:00:00.000000Z r a?b 1 - - x",
-        ),
-    ],
-)
-def test_an_entry_of_the_journal_becomes_a_message(entry: dict[str, Any], wanted: str) -> None:
-    line = json.dumps({"__REALTIME_TIMESTAMP": "1800000000000000", **entry}).encode()
-    assert (message_of(line, None, "r", 2048) or b"").decode() == wanted
-
-
-def test_a_long_message_is_cut_between_characters() -> None:
-    entry = {"__REALTIME_TIMESTAMP": "1800000000000000", "MESSAGE": "ü" * 5000}
-    message = message_of(json.dumps(entry).encode(), None, "r", 2048)
-    assert message is not None and 2046 <= len(message) <= 2048 and message.decode().endswith("ü")
-    assert framed(b"abc") == b"3 abc"
-    assert message_of(b"no entry", None, "r", 2048) is None
-
-
 class Sender:
     """What sends, without an agent, in the router's namespace; a thread keeps what it said last."""
 
@@ -450,19 +372,3 @@ def test_a_server_that_starts_again_while_it_cannot_be_heard_misses_nothing(rig:
         until("they came", lambda: texts(second) == ["one", "two"])
         until("they are counted", lambda: sending_one.said["sent"] == 3)
     second.close()
-
-
-def test_what_is_under_way_waits_again_before_the_others() -> None:
-    waiting = Waiting(100)
-    for number in range(5):
-        waiting.put(b"%010d" % number)
-    waiting.take()
-    waiting.take()
-    assert (len(waiting), waiting.total, waiting.under_way_bytes) == (3, 5, 20)
-    waiting.again()
-    assert (waiting.first(), waiting.total, waiting.under_way_bytes) == (b"%010d" % 0, 5, 0)
-    waiting.take()
-    for number in range(5, 20):
-        waiting.put(b"%010d" % number)
-    assert (waiting.arrived(), waiting.lost, waiting.first()) == (1, 10, b"%010d" % 11)
-    assert (waiting.arrived(), waiting.total) == (0, 9)
