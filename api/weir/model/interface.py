@@ -236,9 +236,10 @@ class Interface(ConfigObject):
             label="MSS clamp",
             importance="folded",
             when=_PASSES,
-            help="`auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send "
-            "segments that fit, as many networks lose the message that a packet is too big (RFC 2923). "
-            "Their first packets then go by the network stack. `off`: they are left as they are.",
+            help="`auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, "
+            "TCP connections that pass it are told to send segments that fit, as many networks lose the "
+            "message that a packet is too big (RFC 2923). Their first packets then go by the network stack. "
+            "`off`: they are left as they are.",
         ),
     ] = "auto"
     domain: Annotated[

@@ -6218,7 +6218,7 @@ export interface components {
              */
             reverse_path?: "off" | "loose" | "strict" | null;
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @enum {string|null}
              */
             mss_clamp?: "auto" | "off" | null;
@@ -15399,7 +15399,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -15497,7 +15497,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -15596,7 +15596,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -15695,7 +15695,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -15794,7 +15794,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -15893,7 +15893,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -15992,7 +15992,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -16091,7 +16091,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -16192,7 +16192,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -16294,7 +16294,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -16396,7 +16396,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -16498,7 +16498,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -16600,7 +16600,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
@@ -16702,7 +16702,7 @@ export interface components {
              */
             reverse_path: "off" | "loose" | "strict";
             /**
-             * @description `auto`: where its MTU is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
              * @default auto
              * @enum {string}
              */
