@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { http, HttpResponse } from "msw";
+import { delay, http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import type { Findings } from "@/api/types";
 import { mockRouter, renderAt } from "./render";
@@ -111,5 +111,24 @@ describe("findings on the diagnostics page", () => {
     renderAt("/diagnostics");
     await screen.findByText(/What ails the router is not known/, {}, { timeout: 5000 });
     expect(screen.queryByText(/Nothing was found/)).toBeNull();
+  });
+
+  it("goes on saying that nothing is known while it asks again", async () => {
+    let [isTold, asksAgain] = [false, false];
+    router.server.use(
+      http.get(`${API}/diagnosis/findings`, async () => {
+        asksAgain = isTold;
+        if (asksAgain) await delay("infinite");
+        return HttpResponse.json(
+          { status: 503, title: "Unavailable", code: "agent-unavailable", detail: "The agent is away." },
+          { status: 503, headers: { "Content-Type": "application/problem+json" } },
+        );
+      }),
+    );
+    renderAt("/diagnostics");
+    await screen.findByText(/^What ails the router is not known: the agent is away/);
+    isTold = true;
+    await waitFor(() => expect(asksAgain).toBe(true));
+    expect(screen.getByText(/^What ails the router is not known/)).toBeTruthy();
   });
 });

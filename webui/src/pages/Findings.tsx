@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useFailure } from "@/api/known";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { findingsQuery } from "@/api/queries";
 import type { DiagnosisFinding, Findings as Answer, Remedy } from "@/api/types";
 import { useRemedy } from "@/api/writes";
 import { Note, Section, Skeleton } from "@/ui/blocks";
-import { agoText, sentence } from "@/ui/format";
+import { agoText, clause, sentence } from "@/ui/format";
 
 /** What ails the router, what was looked at, and what is not known (docs/diagnosis.md). */
 export function Findings() {
   const query = useQuery(findingsQuery);
-  const found = query.data;
+  const failure = useFailure(query);
+  const found = failure === null ? query.data : undefined;
   return (
-    <Section title="Findings" aside={<Looked found={query.isError ? undefined : found} />}>
-      {query.isError ? (
+    <Section title="Findings" aside={<Looked found={found} />}>
+      {failure !== null ? (
         <Note severity="warning" live>
-          What ails the router is not known: {sentence(asProblem(query.error).message)}
+          What ails the router is not known: {clause(asProblem(failure).message)}
         </Note>
       ) : found ? (
         <List found={found} />
