@@ -25,8 +25,22 @@ SILENCE_S = {"counting": 400, "other": 600}
 slowest counted one took 162 s. Guests that do not count have never been seen to stand still."""
 CONTRACT = "tests/http/test_contract.py"
 GROUPS = ["lint", "unit", "lab", "vm", "e2e"]
-ALONE = {"lab", "lifecycle", "vm", "flood", "latency", "instructions", "disks", "e2e", "kernel", "newcomer"}
+ALONE = {
+    "disks",
+    "disturbance",
+    "e2e",
+    "flood",
+    "instructions",
+    "kernel",
+    "lab",
+    "latency",
+    "lifecycle",
+    "newcomer",
+    "vm",
+}
 """Areas of tests that measure, or that need a lab of their own."""
+IN_GUESTS = ["vm", "instructions", "latency", "disks", "flood"]
+"""Areas of tests that run in virtual machines."""
 
 PROCESSORS = 2
 
@@ -250,6 +264,8 @@ def checks(groups: list[str]) -> list[Check]:
         Check(
             "lifecycle", "lab", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], 1, lab=True, limit_s=600
         ),
+        # It counts packets, which a busy machine delays and does not lose.
+        Check("disturbance", "lab", [*PYTEST, "tests/disturbance"], 1, lab=True, limit_s=900),
         *lint_checks(),
         *unit_checks(),
         Check("lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900),

@@ -150,3 +150,14 @@ def test_explain_agrees_with_the_kernel(router: Router) -> None:
     explained = router.api.call("GET", "/queues/c0/explain")
     assert explained["agrees"] is True
     assert all(line["agrees"] for line in explained["lines"])
+
+
+def test_limits_hold_while_agent_and_api_are_dead_and_after_they_are_back(router: Router) -> None:
+    router.bulk(upsert=[customer(0, max_limit_bps=rate(5, 5))])
+    download = flow(0, "download", 9)
+    with router.dead("agent", "api"):
+        (without,) = measure.measure([download])
+    (after,) = measure.measure([download])
+    assert without.rate_bps == pytest.approx(5 * MEGABIT, rel=TOLERANCE)
+    assert after.rate_bps == pytest.approx(5 * MEGABIT, rel=TOLERANCE)
+    assert router.api.call("GET", "/queues/c0/explain")["agrees"] is True

@@ -18,7 +18,6 @@ import pytest
 
 from bench.resources import descendants
 from lab import frr, measure, plan, process
-from lab.measure import Flow
 from lab.router import FRR_RUN
 from tests.image.front import Front
 from tests.router import Router, customer, rate
@@ -194,14 +193,3 @@ def until_running(router: Router, service: str) -> int:
     pid = router.pid_of(service)
     assert pid is not None
     return pid
-
-
-def test_limits_hold_while_agent_and_api_are_dead_and_after_they_are_back(router: Router) -> None:
-    router.bulk(upsert=[customer(0, max_limit_bps=rate(5, 5))])
-    flow = Flow(plan.client_v4(0), plan.INTERNET_ADDRESSES[0], "download", 9_000_000)
-    with router.dead("agent", "api"):
-        (without,) = measure.measure([flow])
-    (after,) = measure.measure([flow])
-    assert without.rate_bps == pytest.approx(5e6, rel=0.02)
-    assert after.rate_bps == pytest.approx(5e6, rel=0.02)
-    assert router.api.call("GET", "/queues/c0/explain")["agrees"] is True
