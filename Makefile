@@ -46,8 +46,12 @@ vm: build vm-image ## Boot the newest image of build/images, or without one the 
 
 deps: $(STAMPS)/debian $(STAMPS)/venv $(STAMPS)/npm ## Install what is missing: Debian packages, build/venv with Node.js, npm packages
 
-.PHONY: build
-build: deps datapath webui
+.PHONY: build bytecode
+build: deps datapath webui bytecode
+
+# Who runs it may not write beside the sources: the API's user, and everybody in the virtual machine.
+bytecode: $(STAMPS)/venv
+	@$(PYTHON) -m compileall -q api/weir bench lab tests
 
 datapath: $(STAMPS)/debian ## Build the eBPF programs and libweir
 	@$(MAKE) -C datapath

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab import node
-from tests.checks import GROUPS, PROCESSORS, ROOT, Check, checks
+from tests.checks import GROUPS, IN_GUESTS, PROCESSORS, PYTEST, ROOT, Check, checks
 
 LOGS = ROOT / "build" / "test"
 
@@ -66,8 +66,7 @@ def run(check: Check) -> Outcome:
     LOGS.mkdir(parents=True, exist_ok=True)
     log = log_of(check)
     begun_s = time.monotonic()
-    environment = node.environment(NO_COLOR="1", **check.environment)
-    environment.pop("FORCE_COLOR", None)
+    environment = environment_of(check)
     with log.open("wb") as output:
         try:
             code = subprocess.run(
@@ -96,6 +95,26 @@ def run(check: Check) -> Outcome:
         outcome.causes = list(filter(CAUSE.match, lines))[:CAUSES]
         outcome.failed = [found[1] for found in map(FAILED_TEST.fullmatch, text.splitlines()) if found]
     return outcome
+
+
+def environment_of(check: Check) -> dict[str, str]:
+    """This process' own, less what would colour the words or keep Python from storing what it compiled."""
+    environment = node.environment(NO_COLOR="1", **check.environment)
+    for name in ("FORCE_COLOR", "PYTHONDONTWRITEBYTECODE"):
+        environment.pop(name, None)
+    return environment
+
+
+def collect_for_guests() -> None:
+    """Keep the byte code of what guests run: their file system is read-only, and compiling is slow there."""
+    command = [*PYTEST, "--collect-only", *(f"tests/{area}" for area in IN_GUESTS)]
+    subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment_of(Check("collecting", "", command)),
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
 
 
 def settled(check: Check) -> Outcome:
@@ -219,6 +238,7 @@ def main() -> None:
         groups += GROUPS
     begun_s = time.monotonic()
     wanted = checks(groups)
+    collect_for_guests()
     outcomes = Schedule(wanted).run()
     failed = [outcome.check.name for outcome in outcomes if outcome.code != 0]
     print(f"\n{len(outcomes)} checks in {time.monotonic() - begun_s:.0f} s", flush=True)
