@@ -33,6 +33,8 @@ from weir.wire.client import AgentClient, AgentConnection
 
 PREFIX = "weir-agent-test-"
 RUN = Path("/run")
+PROBE_AFTER_S = 60
+"""Trying the kernel's features takes as much of a processor as the agent's start. Some tests say 0."""
 _numbers = count()
 
 
@@ -101,7 +103,8 @@ class Rig:
             [
                 *(sys.executable, "-m", "weir.agent.main", "--socket", str(self.folder / "agent.sock")),
                 *("--database", str(self.folder / "weir.db"), "--pin-dir", str(self.folder / "bpf")),
-                *("--frr-run-dir", str(self.folder / "frr"), "--capacity", "8192", *options),
+                *("--frr-run-dir", str(self.folder / "frr"), "--capacity", "8192"),
+                *("--probe-after-s", str(PROBE_AFTER_S), *options),
             ],
         )
         until("the agent listens", (self.folder / "agent.sock").exists)

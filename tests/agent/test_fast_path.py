@@ -28,7 +28,7 @@ CUSTOMER = Queue("client", "client", target=("10.64.0.2/32",), max_limit_bps=Pai
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
-    with running(xdp=True) as made:
+    with running("--probe-after-s", "0", xdp=True) as made:
         yield made
 
 

@@ -31,7 +31,7 @@ UNSOLICITED_PORT = 7777
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
-    with running(xdp=True) as made:
+    with running("--probe-after-s", "0", xdp=True) as made:
         yield made
 
 
