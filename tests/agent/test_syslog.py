@@ -26,6 +26,7 @@ from tests.agent.log_server import SERVER, Logs
 from tests.agent.receivers import certificate
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
+from weir.kinds.identity import Identity
 from weir.kinds.syslog_target import SyslogTarget
 
 NOBODY = "65534"
@@ -126,6 +127,20 @@ def test_by_udp_each_message_is_a_datagram(rig: Rig, journal: Journal) -> None:
         )
         until("it is counted", lambda: state(rig)["sent"] > 0)
     assert state(rig) == {}, "of what is not configured nothing is known"
+
+
+def test_a_new_name_of_the_router_is_in_the_messages_that_follow(rig: Rig, journal: Journal) -> None:
+    with netns.inside(rig.internet):
+        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        server.bind((SERVER, 0))
+    server.settimeout(20)
+    with server, sending(rig, server.getsockname()[1], "udp"):
+        said: list[str] = []
+        threading.Thread(target=_datagrams, args=(server, said), daemon=True).start()
+        rig.commit(Identity(hostname="tower-7"))
+        found = LINE.fullmatch(heard_until(said, journal, "it has a name"))
+        assert found is not None and found[3] == "tower-7"
+        rig.commit(Identity())
 
 
 def _datagrams(server: socket.socket, said: list[str]) -> None:

@@ -92,7 +92,7 @@ def terminal(world: World, tmp_path: Path) -> Iterator[Terminal]:
 
 def test_it_shows_what_somebody_needs_to_reach_the_router(world: World, terminal: Terminal) -> None:
     shown = terminal.ask("1")
-    assert "Weir test" in shown
+    assert "Authorised persons only.\r\n" in shown and "Weir test on router" in shown
     assert "lan0 192.0.2.1/24" in shown
     assert "A runs, A is next" in shown
     assert "all is well" in shown

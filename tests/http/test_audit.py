@@ -352,6 +352,8 @@ STEPS: dict[str, Step] = {
     **collection("dns-block-lists", "dns_block_list", {"id": "l1"}, {"id": "l2"}),
     "ntp.put_ntp": ("config.commit", put("/ntp", {"enabled": False})),
     "ntp.patch_ntp": ("config.commit", patch("/ntp", {"enabled": True})),
+    "identity.put_identity": ("config.commit", put("/identity", {"hostname": "tower-7"})),
+    "identity.patch_identity": ("config.commit", patch("/identity", {"contact": "NOC"})),
     "tuning.put_tuning": ("config.commit", put("/tuning", {"overrides": {"a": "b"}})),
     "tuning.patch_tuning": ("config.commit", patch("/tuning", {"overrides": {"a": None}})),
     "candidate.create_candidate": ("candidate.open", post("/candidate")),

@@ -59,6 +59,7 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "syslog-target": ("/syslog-targets/y9", {"address": "192.0.2.5"}),
     "firewall": ("/firewall", {}),
     "ntp": ("/ntp", {}),
+    "identity": ("/identity", {}),
     "tuning": ("/tuning", {}),
 }
 TUNNEL = ("/interfaces/wg9", {"type": "wireguard"})

@@ -61,8 +61,11 @@ def test_the_name_is_told_to_private_addresses_only(world: World) -> None:
         return world.client(None)("GET", "/system/name", environ_overrides={"REMOTE_ADDR": address}).json
 
     world.parts.stats.tick()
-    assert told("192.168.88.20") == told("fe80::1%lan0") == {"hostname": "router"}
-    assert told("9.9.9.9") == told("8.8.8.8") == told("2001:4860:4860::8888") == {"hostname": None}
+    notice = "<script>alert(1)</script>"
+    assert told("192.168.88.20") == told("fe80::1%lan0") == {"hostname": "router", "login_banner": ""}
+    world.client("admin")("PATCH", "/identity", {"login_banner": notice}, etag="built-in")
+    outside = {"hostname": None, "login_banner": notice}
+    assert told("9.9.9.9") == told("8.8.8.8") == told("2001:4860:4860::8888") == outside
 
 
 def test_unsafe_operations_need_write_unless_listed() -> None:

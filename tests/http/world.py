@@ -200,6 +200,7 @@ class Agent(FakeAgent):
             "uptime_s": 100.0,
             "kernel": "6.12-test",
             "hostname": "router",
+            "login_banner": "Authorised persons only.",
         }
 
 

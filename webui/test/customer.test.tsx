@@ -190,4 +190,14 @@ describe("the sign-in page", () => {
     await waitFor(() => expect(document.title).toBe(title));
     expect((await screen.findByRole("heading", { level: 1 })).textContent).toContain(hostname ?? "Weir");
   });
+
+  it("shows the router's notice before a password is asked for, as text", async () => {
+    const notice = "Authorised persons only.\n<script>document.title = 'taken'</script>";
+    router.state.signedIn = false;
+    router.state.banner = notice;
+    renderAt("/sign-in");
+    const shown = await screen.findByText(/Authorised persons only/);
+    expect(shown.textContent).toBe(notice);
+    expect(shown.querySelector("script")).toBeNull();
+  });
 });

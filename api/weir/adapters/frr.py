@@ -189,6 +189,13 @@ class Frr:
             raise Unavailable(words, code="daemon-hangs") from late
         return ""
 
+    def take_name(self, name: str) -> None:
+        """Daemons that run are told what the machine is called; later ones ask the kernel. Raises
+        `ApplyFailed` or `Unavailable`."""
+        for path in sorted(self._run_dir.glob("*.vty")):
+            if _listens(path):
+                ask(path, f"hostname {name}", _ANSWER_S, within=("configure terminal",))
+
     def execute(self, command: str, daemon: str, timeout_s: float) -> None:
         """A command that changes no configuration. Raises `ApplyFailed` or `Unavailable`."""
         ask(self._run_dir / f"{daemon}.vty", command, timeout_s)

@@ -5,7 +5,7 @@ A question is the command and a NUL; the answer ends with three NULs and a byte 
 was understood (vtysh_client_run in vtysh/vtysh.c).
 
 vtysh takes 25 ms of processor time to start, as it knows all commands of all daemons; this takes none. What
-is changed goes through vtysh.
+is changed goes through vtysh, but for the name, which vtysh keeps to itself.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ _END = b"\0\0\0"
 _CHUNK = 1 << 16
 
 
-def ask(path: Path, command: str, timeout_s: float) -> str:
-    """Raises `Unavailable` when nobody listens (`frr-down`) or the answer takes longer (`daemon-hangs`), and
-    `ApplyFailed` for a command that the daemon does not know."""
+def ask(path: Path, command: str, timeout_s: float, *, within: tuple[str, ...] = ()) -> str:
+    """`within` are the contexts in which a command is known. Raises `Unavailable` when nobody listens
+    (`frr-down`) or the answer takes longer (`daemon-hangs`), and `ApplyFailed` for a command that the daemon
+    does not know."""
     name = path.stem
     until_s = time.monotonic() + timeout_s
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as vty:
             vty.settimeout(timeout_s)
             vty.connect(str(path))
-            _answer(vty, "enable", until_s)
+            for context in ("enable", *within):
+                _answer(vty, context, until_s)
             text, is_known = _answer(vty, command, until_s)
     except TimeoutError as error:
         raise Unavailable(f"{name} does not answer", code="daemon-hangs") from error

@@ -26,6 +26,7 @@ from weir.agent.explain import explain_object
 from weir.agent.explain_queue import explain_queue
 from weir.agent.reconciler import Reconciler
 from weir.agent.running import MANY_CHANGES
+from weir.kinds.identity import Identity
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change
 from weir.model.packed_changes import PackedChanges
@@ -221,7 +222,10 @@ class Handlers:
             )
 
     def _system(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
-        return views.system()
+        """Without the lock, which a commit may hold for long: one look at the document is enough."""
+        running = self._configuration
+        banner = running.document.single(Identity).login_banner if running.loaded else None
+        return {**views.system(), "login_banner": banner}
 
     def _tuning(self, params: dict[str, Any], peer: Peer) -> list[dict[str, Any]]:
         """Every setting of the product with its reason, and what the kernel holds."""

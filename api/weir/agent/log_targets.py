@@ -28,12 +28,13 @@ class _Target:
 
     def __init__(self, spec: LogSpec, ca_bundle: str, reader: str, begun: Mapping[str, int]) -> None:
         self.spec = spec
+        self.router = host_name()
         self._order = {
             "address": spec.address,
             "port": spec.port,
             "protocol": spec.protocol,
             "facility": spec.facility,
-            "router": host_name(),
+            "router": self.router,
             "ca_bundle": ca_bundle,
         }
         self._reader = reader
@@ -132,7 +133,12 @@ class LogTargets:
         """The targets are these from now on."""
         with self._lock:
             before = self._targets
-            gone = [item for name, item in before.items() if wanted.get(name) != item.spec]
+            router = host_name()
+            gone = [
+                item
+                for name, item in before.items()
+                if wanted.get(name) != item.spec or item.router != router
+            ]
             for item in gone:
                 item.stop()
             self._targets = {
@@ -144,6 +150,12 @@ class LogTargets:
         before = self._targets.get(spec.id)
         counts = dict.fromkeys(_COUNTED, 0) if before is None else before.counted()
         return _Target(spec, self._ca_bundle, self._reader, counts)
+
+    def rename(self) -> None:
+        """The router has another name: senders that have the old one are started again."""
+        with self._lock:
+            wanted = {name: item.spec for name, item in self._targets.items()}
+        self.follow(wanted)
 
     def stop(self) -> None:
         self.follow({})

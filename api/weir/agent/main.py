@@ -24,6 +24,7 @@ from weir.adapters.ethtool import takes_tags_off
 from weir.adapters.events import Events, RuleEvents
 from weir.adapters.frr import Frr
 from weir.adapters.machine import power_off, restart
+from weir.adapters.machine_name import MachineName
 from weir.adapters.netlink import Links
 from weir.adapters.reverse_path import checks_strictly
 from weir.adapters.share_controller import ShareController
@@ -74,6 +75,7 @@ from weir.backends.firewall import FirewallBackend
 from weir.backends.forwarding import ForwardingBackend
 from weir.backends.htb import HtbBackend
 from weir.backends.modes import PortModes
+from weir.backends.naming import NamingBackend
 from weir.backends.network import NetworkBackend
 from weir.backends.ntp import NtpBackend
 from weir.backends.ports import PortsBackend
@@ -110,6 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     if os.geteuid() != 0:
         raise Unavailable("it configures the kernel and must be started as root")
+    called = MachineName(is_ours=options.sets_name)  # before any thread starts
     state_dir = options.state_dir or options.socket.parent
     stack.enter_context(ground.only_one(state_dir))
     wait_for_signal = ground.signals(stack)
@@ -132,7 +135,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     secrets, held = _secrets(options), tunnels.opened(stack)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
     served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
-    outside = Outside(options, secrets, stack)
+    outside = Outside(options, secrets, NamingBackend(called, state_dir / "own-name"), frr, stack)
     made = {**combined.backends(held, links, state_dir, secrets), **outside.backends}
     resolver, (announcing, slaac) = _resolver(options, state_dir), _ipv6(options, state_dir)
     made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
@@ -149,7 +152,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     ways = uplink_monitor.followed(configuration, links, stack)
     learnt = {**combined.sources(held, configuration, stack, announcing.learn, slaac.learn), **ways.sources()}
-    states = _states(executor, frr, configuration, served, resolver, learnt | outside.sources())
+    states = _states(executor, frr, configuration, served, resolver, learnt | outside.sources)
     machine = _machine(options, data, ways, outside.alerts, stack)
     beside = _beside(configuration, datapath, links, served, machine[-1], ways, stack)
     parts = (handlers, secrets, states, *beside, *machine, outside.alerts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who tells others outside what ails the router, and what it logs."""
+"""Who tells others outside what ails the router, what it logs, and what it is called."""
 
 from __future__ import annotations
 
@@ -7,33 +7,46 @@ import argparse
 from contextlib import ExitStack
 from typing import Any
 
+from weir.adapters.frr import Frr
 from weir.agent.alerts import Alerts
 from weir.agent.log_targets import LogTargets
 from weir.agent.secrets import Secrets
 from weir.backends.daemons import Learn
 from weir.backends.held import HeldBackend
+from weir.backends.naming import NamingBackend
 from weir.model.objects import Kind
-from weir.parts import ALERT_RULES, ALERT_TARGETS, LOGS
+from weir.parts import ALERT_RULES, ALERT_TARGETS, LOGS, NAMING
 from weir.parts.wireguard import Sealed
 
 
 class Outside:
-    """Both, with the backends that say what to whom."""
+    """All three, with the backends that say what to whom."""
 
-    def __init__(self, options: argparse.Namespace, secrets: Secrets, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        secrets: Secrets,
+        naming: NamingBackend,
+        frr: Frr,
+        stack: ExitStack,
+    ) -> None:
         def opened(sealed: Sealed) -> str:
             return secrets.key.open(sealed.place, sealed.text)
 
         targets, rules, logged = HeldBackend(ALERT_TARGETS), HeldBackend(ALERT_RULES), HeldBackend(LOGS)
         self.alerts = Alerts(targets, rules, opened, str(options.ca_bundle))
         self._logs = LogTargets(logged, str(options.ca_bundle), options.journal_reader)
+        naming.changed = (frr.take_name, lambda _name: self._logs.rename())
         stack.callback(self.alerts.stop)
         stack.callback(self._logs.stop)
+        self.sources: dict[Kind, Learn] = {
+            "alert-target": self.alerts.learn,
+            "syslog-target": self._logs.learn,
+            "identity": naming.learn,
+        }
         self.backends: dict[str, Any] = {
             ALERT_TARGETS.name: targets,
             ALERT_RULES.name: rules,
             LOGS.name: logged,
+            NAMING.name: naming,
         }
-
-    def sources(self) -> dict[Kind, Learn]:
-        return {"alert-target": self.alerts.learn, "syslog-target": self._logs.learn}

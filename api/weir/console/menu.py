@@ -144,7 +144,8 @@ class Menu:
 
 
 def head(view: View, certificate: str) -> list[str]:
-    lines = [f"Weir {view.version}", f"  Slot: {view.slot}"]
+    lines = [*view.banner.splitlines(), ""] if view.banner else []
+    lines += [f"Weir {view.version}{f' on {view.name}' if view.name else ''}", f"  Slot: {view.slot}"]
     lines += [f"  Address: {address}" for address in view.addresses] or ["  Address: none"]
     if certificate:
         lines += ["  Certificate (SHA-256):", f"    {certificate[:48]}", f"    {certificate[48:]}"]

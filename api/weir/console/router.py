@@ -32,6 +32,8 @@ class View:
     slot: str
     wrong: tuple[str, ...]
     needs_setup: bool
+    name: str
+    banner: str
 
 
 class Router:
@@ -48,6 +50,7 @@ class Router:
         ports = self._try("interfaces", wrong)
         interfaces = ports.get("value", [])
         updates = self._try("updates", wrong)
+        system = self._try("system", wrong)
         gravity, sentence = meaning(str(status.get("state", "ok")))
         if gravity != "ok":
             wrong.append(sentence)
@@ -66,6 +69,8 @@ class Router:
             slot=_slot_words(updates) if updates else SILENT,
             wrong=tuple(dict.fromkeys(wrong)),
             needs_setup=needs_setup,
+            name=str(system.get("hostname") or ""),
+            banner=str(system.get("login_banner") or ""),
         )
 
     @property

@@ -20,6 +20,7 @@ from weir.kinds import (
     dns_record,
     firewall,
     firewall_rule,
+    identity,
     interface,
     nat,
     ntp,
@@ -80,6 +81,7 @@ DECLARED: dict[str, Declaration] = {
         alert_target.KIND,
         alert_rule.KIND,
         syslog_target.KIND,
+        identity.KIND,
         tuning.KIND,
     )
 }

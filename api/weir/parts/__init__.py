@@ -14,6 +14,7 @@ from weir.parts.dns import DNS
 from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
 from weir.parts.logs import LOGS
+from weir.parts.naming import NAMING
 from weir.parts.network import NETWORK
 from weir.parts.ntp import NTP
 from weir.parts.part import Part, Parts
@@ -26,6 +27,7 @@ from weir.parts.wireguard import WIREGUARD
 
 PARTS = Parts(
     (
+        NAMING,
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, UPLINKS, ROUTES),
         *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
     )
@@ -43,6 +45,7 @@ __all__ = [
     "FIREWALL",
     "FORWARDING",
     "LOGS",
+    "NAMING",
     "NETWORK",
     "PARTS",
     "ROUTES",

@@ -14,6 +14,7 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from weir.kinds.identity import Identity
 from weir.kinds.static_route import StaticRoute
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
@@ -81,6 +82,14 @@ class SetupService:
             "lan": {"interface": lans[0].id, "address": lans[0].addresses[0]} if lans else None,
             "ports": ports,
         }
+
+    def login_banner(self) -> str:
+        """What everybody reads before signing in; empty also while the configuration cannot be read."""
+        try:
+            with self._config.document(WEIR) as document:
+                return document.single(Identity).login_banner
+        except Problem:
+            return ""
 
     def finish(self, wishes: Wishes, source: str) -> int:
         """Configure the router and make the account; the revision. Either both or neither.

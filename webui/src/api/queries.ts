@@ -82,10 +82,10 @@ export const setupQuery = queryOptions({
   retry: false,
 });
 
-/** The router's name, which the sign-in page may know; null: it is not told. */
+/** The router's name, which the sign-in page may know (null: it is not told), and its notice. */
 export const nameQuery = queryOptions({
   queryKey: ["name"],
-  queryFn: async () => (await need(api.GET("/api/v1/system/name"))).hostname,
+  queryFn: () => need(api.GET("/api/v1/system/name")),
   staleTime: 60_000,
   retry: false,
 });

@@ -20,7 +20,8 @@ export function SignInPage() {
   const [done, setDone] = useState(false);
   const setup = useQuery(setupQuery).data;
   const isNew = setup?.needed === true;
-  const name = useQuery(nameQuery).data ?? null;
+  const told = useQuery(nameQuery).data;
+  const name = told?.hostname ?? null;
   useEffect(() => {
     document.title = `${isNew ? "First setup" : "Sign in"} · ${name ?? "Weir"}`;
   }, [isNew, name]);
@@ -40,6 +41,7 @@ export function SignInPage() {
             </>
           )}
         </h1>
+        {told?.login_banner ? <p className={classes.notice}>{told.login_banner}</p> : null}
         {isNew ? (
           <Suspense fallback={null}>
             <SetupPage setup={setup} onDone={() => setDone(true)} />

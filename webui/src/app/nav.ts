@@ -22,6 +22,7 @@ import {
   IconHeartRateMonitor,
   IconHeartbeat,
   IconHistory,
+  IconId,
   IconInfoCircle,
   IconKey,
   IconList,
@@ -144,6 +145,7 @@ const ICONS: Readonly<Record<string, Icon>> = {
   "alert-targets": IconSend,
   "alert-rules": IconBell,
   "syslog-targets": IconFileText,
+  identity: IconId,
 };
 
 /** Of a kind that has no icon of its own. */

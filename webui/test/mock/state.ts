@@ -30,6 +30,7 @@ export interface MockState {
   raises: Raise[];
   /** As the sign-in page is told it. */
   hostname?: string;
+  banner?: string;
   wishes?: SetupWishes;
   password?: string;
   queues: Map<string, Queue>;

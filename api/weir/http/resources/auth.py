@@ -8,8 +8,7 @@ from typing import Any
 from flask import Response, request
 
 from weir.formats import qr
-from weir.host import host_name
-from weir.http.context import me, service
+from weir.http.context import context, me, service
 from weir.http.endpoint import PUBLIC, SIGNED_IN, Resource, answer
 from weir.http.rendering import moment
 from weir.http.resources.users import user_json
@@ -105,7 +104,8 @@ def offer_second_factor() -> Response:
 
     Nothing changes until a code of the app is sent with it.
     """
-    offer = service().second_factor.offer(me(), f"Weir {host_name()}")
+    name = context().stats.router.system_answer.get("hostname") or "router"
+    offer = service().second_factor.offer(me(), f"Weir {name}")
     return answer({"secret": offer.secret, "uri": offer.uri, "qr_svg": qr.svg_of(offer.uri)})
 
 

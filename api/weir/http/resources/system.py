@@ -35,13 +35,14 @@ def get_liveness() -> Response:
 
 @resource.operation("GET", "/system/name", scope=PUBLIC, answers=system.Name)
 def get_name() -> Response:
-    """The router's name, for the sign-in page
+    """The router's name and notice, for the sign-in page
 
-    Told without an account to private addresses only, and nothing else with it: who has several routers open
-    must not give one the password of another.
+    Told without an account to private addresses only: who has several routers open must not give one the
+    password of another. The notice of the kind `identity` is for everybody, and all there is with it.
     """
     name = context().stats.router.system_answer.get("hostname")
-    return answer({"hostname": str(name) if name and is_near(origin()) else None})
+    told = {"hostname": str(name) if name and is_near(origin()) else None}
+    return answer({**told, "login_banner": service().setup.login_banner()})
 
 
 @resource.operation("GET", "/system/store", scope=READ, answers=system.Store)

@@ -72,6 +72,7 @@ class Name(Answer):
         allow_none=True,
         metadata={"description": "Null: not known yet, or the request comes from a public address."},
     )
+    login_banner = fields.String(metadata={"description": "Text that is shown before sign-in; often empty."})
 
 
 class Live(Answer):

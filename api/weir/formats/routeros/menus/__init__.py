@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from weir.formats.routeros.menus import addresses, dhcp, filter, links, lists, nat, services, tunnels
+from weir.formats.routeros.menus import addresses, dhcp, filter, links, lists, machine, nat, services, tunnels
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import Menu
 
@@ -30,6 +30,8 @@ MENUS: tuple[Menu, ...] = (
     services.STATIC,
     services.NTP,
     services.NTP_SERVERS,
+    machine.IDENTITY,
+    machine.NOTE,
     lists.ADDRESS_LIST,
     lists.ADDRESS_LIST_6,
     nat.NAT,

@@ -74,7 +74,6 @@ FATES: Mapping[str, str] = {
     "/special-login": "It is about RouterOS itself.",
     "/system": "It is about RouterOS itself.",
     "/system clock": "The time zone is set under System.",
-    "/system identity": "The router's name is not part of Weir's configuration.",
     "/system logging": "Weir keeps its log itself.",
     "/system ntp server": "Whom the time service answers is not in the file: name the networks there.",
     "/system routerboard": "It is about RouterOS' hardware.",
