@@ -39,7 +39,9 @@ export function machineHandlers(state: MockState): HttpHandler[] {
 /** A router that waits for its first account while `state.fresh` is set. */
 export function setupHandlers(state: MockState): HttpHandler[] {
   return [
-    http.get(`${API}/system/name`, () => HttpResponse.json({ hostname: state.hostname ?? null, login_banner: state.banner ?? "" })),
+    http.get(`${API}/system/name`, () =>
+      HttpResponse.json({ hostname: state.hostname ?? null, login_banner: state.banner ?? "" }),
+    ),
     http.get(`${API}/setup`, () => HttpResponse.json(state.fresh ?? DONE)),
     http.post(`${API}/setup`, async ({ request }) => {
       const wishes = (await request.json()) as SetupWishes;
