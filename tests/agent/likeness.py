@@ -8,14 +8,16 @@ import socket
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from ipaddress import ip_address
 
 from lab import netns
 from tests.agent.random_packets import ICMP, ICMP6, IPV4, IPV6
+from tests.agent.rig import Rig
 from tests.datapath.packets import checksum
+from weir.model.interface import Interface
 
 ARP = 0x0806
 ETH_P_ALL = 3
@@ -33,6 +35,7 @@ SENTINEL = b"sentinel of %s after %d"
 
 Left = dict[int | None, Counter[tuple[str, bytes]]]
 """Of each frame's number (None: there is none in it), what left to which end, and how often."""
+NOTHING: Counter[tuple[str, bytes]] = Counter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,28 @@ class End:
     own: str
 
 
+class Cable:
+    """A device whose other end is the router's. The kernel takes the outermost tag off before one sees it."""
+
+    def __init__(self, namespace: str, device: str) -> None:
+        with netns.inside(namespace):
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+        self._socket.bind((device, ETH_P_ALL))
+        self._socket.setblocking(False)
+        self.send = self._socket.send
+        self.close = self._socket.close
+
+    def received(self) -> Iterator[bytes]:
+        while True:
+            try:
+                frame, (_, _, kind, _, _) = self._socket.recvfrom(65536)
+            except BlockingIOError:
+                return
+            if kind != socket.PACKET_OUTGOING:
+                yield frame
+
+
 class Ends:
     """All of them, listening; their own stacks must answer nothing (`mute`)."""
 
@@ -55,14 +80,10 @@ class Ends:
         self.questions = 0
         self._routers = {ip_address(end.router).packed for end in ends}
         self._stack = ExitStack()
-        self._links: dict[str, socket.socket] = {}
+        self._links: dict[str, Cable] = {}
         for end in ends:
-            with netns.inside(end.namespace):
-                link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-            link.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
-            link.bind((end.device, ETH_P_ALL))
-            link.setblocking(False)
-            self._links[end.device] = self._stack.enter_context(link)
+            cable = Cable(end.namespace, end.device)
+            self._links[end.device] = self._stack.enter_context(closing(cable))
 
     def __enter__(self) -> Ends:
         return self
@@ -105,12 +126,8 @@ class Ends:
 
     def _waiting(self) -> Iterator[tuple[str, bytes]]:
         for device, link in self._links.items():
-            while True:
-                try:
-                    frame, (_, _, kind, _, _) = link.recvfrom(65536)
-                except BlockingIOError:
-                    break
-                if kind != socket.PACKET_OUTGOING and not _is_housekeeping(frame):
+            for frame in link.received():
+                if not _is_housekeeping(frame):
                     yield device, frame
 
     def _normal(self, frame: bytes) -> bytes:
@@ -118,6 +135,43 @@ class Ends:
         if frame[12:14] != IPV4.to_bytes(2, "big") or frame[26:30] not in self._routers:
             return frame
         return frame[:18] + b"id" + frame[20:24] + b"ck" + frame[26:]
+
+
+def compared(
+    rig: Rig, frames: Sequence[tuple[str, bytes]], far: Ends, configured: Callable[[str], list[Interface]]
+) -> tuple[int, Counter[str]]:
+    """Send frames with the fast path of what is configured `auto`, and with it `off`; that all left alike.
+    How many of them XDP forwarded, and how many went up, by port (questions too)."""
+    rig.commit(*configured("auto"))
+    assert set(fast_ports(rig).values()) == {"on"}, fast_ports(rig)
+    before = went_up(rig)
+    by_xdp = far.sent(frames)
+    up = went_up(rig) - before
+    fast = len(frames) + far.questions - up.total()
+    rig.commit(*configured("off"))
+    assert set(fast_ports(rig).values()) == {"off"}
+    by_stack = far.sent(frames)
+    unlike = {
+        number: (dict(by_xdp.get(number, NOTHING) - stack), dict(stack - by_xdp.get(number, NOTHING)))
+        for number, stack in {**dict.fromkeys(by_xdp, NOTHING), **by_stack}.items()
+        if by_xdp.get(number) != stack
+    }
+    print(f"{len(frames)} frames, {fast} by XDP, {len(by_stack)} with an effect, {len(unlike)} unlike")
+    for number, (only_xdp, only_stack) in list(unlike.items())[:20]:
+        sent = frames[number] if number is not None else "?"
+        print(f"frame {number}: {sent}\n {only_xdp=}\n {only_stack=}")
+    assert not unlike
+    return fast, up
+
+
+def fast_ports(rig: Rig) -> dict[str, str]:
+    items = rig.agent.call("interfaces")["value"]
+    return {item["name"]: item["shaper"]["fast_path"] for item in items if item["shaper"]}
+
+
+def went_up(rig: Rig) -> Counter[str]:
+    items = rig.agent.call("interfaces")["value"]
+    return Counter({item["name"]: sum(item["passed_up_packets"].values()) for item in items})
 
 
 def mute(namespace: str) -> None:

@@ -18,6 +18,8 @@ from tests.datapath.packets import checksum
 IPV4, IPV6, VLAN, QINQ, PPPOE, EXPERIMENTAL = 0x0800, 0x86DD, 0x8100, 0x88A8, 0x8864, 0x88B5
 TCP, UDP, ICMP, ICMP6, SCTP, DCCP = 6, 17, 1, 58, 132, 33
 Odd = Callable[[], bool]
+LABEL = 0x12345
+"""A flow label that rules may name."""
 MARK = b"no%06d."
 """In the payload of a frame, and so in what a router says of it: its number."""
 MARK_BYTES = len(MARK % 0)
@@ -170,7 +172,7 @@ class Frames:
             length = draw.choice((0, 1, length - 1, length + 1, length + 100)) & 0xFFFF
         version = draw.choice((0, 4, 7)) if odd() and odd() else 6
         traffic_class = draw.choice((0, 0, 0x20, 0xB8, 1, 2, 3, draw.getrandbits(8)))
-        label = draw.choice((0, 0, 0x12345, draw.getrandbits(20)))
+        label = draw.choice((0, 0, LABEL, draw.getrandbits(20)))
         hops = draw.choice((0, 1, 2)) if odd() else draw.choice((2, 64, 255))
         head = struct.pack("!IHBB", version << 28 | traffic_class << 20 | label, length, protocol, hops)
         return head + source + target + body

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+import socket
+import struct
 from collections.abc import Iterator
 
 import pytest
 
 from lab import netns
-from tests.agent.likeness import End, Ends, mute
-from tests.agent.random_packets import MARK, Around, Frames
+from tests.agent.likeness import End, Ends, compared, mute
+from tests.agent.random_packets import LABEL, MARK, Around, Frames
 from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath.packets import ipv4, udp
 from tests.polling import until
@@ -100,13 +101,16 @@ route add 2001:db8:aa::/48 via 2001:db8:64::2 dev lan0
 route add blackhole 2001:db8:204::/64
 route add prohibit 2001:db8:205::/64
 """.strip().splitlines()
+FRA_PRIORITY, FRA_TABLE, FRA_FLOWLABEL, FRA_FLOWLABEL_MASK, FR_ACT_TO_TBL, RTM_NEWRULE = 6, 15, 26, 27, 1, 32
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
+KERNEL = tuple(map(int, os.uname().release.split(".")[:2]))
+RULES_BY_FLOW_LABEL = (6, 13)
 NEIGHBOURS = {
     "lan0": ("10.64.0.2", "2001:db8:64::2"),
     "wan0": ("203.0.113.1", "2001:db8:113::1"),
     "alt0": ("203.0.114.1", "2001:db8:114::1"),
 }
 SHARED = "nexthop via {} dev wan0 nexthop via {} dev alt0"
-NOTHING: Counter[tuple[str, bytes]] = Counter()
 PEERS = {"lan0": "c0", "wan0": "i0", "alt0": "i1"}
 
 
@@ -132,6 +136,8 @@ def rig() -> Iterator[Rig]:
         made.run("sysctl", "-qw", *SYSCTLS)
         netns.ip(made.router, neighbours() + ROUTES)
         netns.run(["ip", "-6", "-n", made.router, "-batch", "-"], stdin="\n".join(ROUTES6) + "\n")
+        if KERNEL >= RULES_BY_FLOW_LABEL:
+            look_up_flow_label(made.router, LABEL, 100)
         yield made
 
 
@@ -141,6 +147,21 @@ def neighbours() -> list[str]:
         for port, addresses in NEIGHBOURS.items()
         for address in (*addresses, "fe80::99")
     ]
+
+
+def look_up_flow_label(namespace: str, label: int, table: int) -> None:
+    """A rule for IPv6 packets with this flow label (`ip -6 rule add flowlabel`, iproute2 6.13)."""
+    attributes = struct.pack("=HHI", 8, FRA_PRIORITY, 200) + struct.pack("=HHI", 8, FRA_TABLE, table)
+    for name, value in ((FRA_FLOWLABEL, label), (FRA_FLOWLABEL_MASK, 0xFFFFF)):
+        attributes += struct.pack("=HH", 8, name) + struct.pack("!I", value)
+    rule = struct.pack("=8BI", socket.AF_INET6, 0, 0, 0, 0, 0, 0, FR_ACT_TO_TBL, 0) + attributes
+    flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
+    with netns.inside(namespace):
+        netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    with netlink:
+        netlink.send(struct.pack("=IHHII", 16 + len(rule), RTM_NEWRULE, flags, 1, 0) + rule)
+        (code,) = struct.unpack_from("=i", netlink.recv(4096), 16)
+    assert code == 0, os.strerror(-code)
 
 
 def mac(rig: Rig, device: str) -> bytes:
@@ -167,19 +188,11 @@ def drawn(rig: Rig, count: int, seed: int) -> list[tuple[str, bytes]]:
     return [(device, made.frame(number, where)) for number, device, where in turns]
 
 
-def fast_ports(rig: Rig) -> dict[str, str]:
-    items = rig.agent.call("interfaces")["value"]
-    return {item["name"]: item["shaper"]["fast_path"] for item in items if item["shaper"]}
-
-
-def went_up(rig: Rig) -> int:
-    items = rig.agent.call("interfaces")["value"]
-    return sum(sum(item["passed_up_packets"].values()) for item in items)
-
-
 @pytest.mark.slow
 def test_random_packets_leave_by_xdp_as_the_stack_sends_them(rig: Rig) -> None:
-    assert compared(rig, FRAMES, SEED) > FRAMES / 5, "hardly any were the fast path's"
+    with Ends(ends(rig)) as far:
+        fast, _ = compared(rig, drawn(rig, FRAMES, SEED), far, configured)
+    assert fast > FRAMES / 5, "hardly any were the fast path's"
 
 
 @pytest.mark.slow
@@ -198,7 +211,8 @@ def test_packets_that_several_gateways_share_leave_by_the_same_as_from_the_stack
         rig.run("ip", *words)
     rig.commit(*configured("auto"))
     until("XDP knows the routes", lambda: "over several gateways" in reason(rig, "wan0"))
-    compared(rig, FRAMES // 4, SEED + 1)
+    with Ends(ends(rig)) as far:
+        compared(rig, drawn(rig, FRAMES // 4, SEED + 1), far, configured)
 
 
 FLOWS, PACKETS = 300, 3
@@ -226,32 +240,6 @@ def test_flows_over_several_gateways_stay_with_the_one_that_the_stack_chose(rig:
 
 def _udp(destination: str, port: int, number: int) -> bytes:
     return ipv4("10.64.0.2", destination, udp(port, 53, MARK % number))
-
-
-def compared(rig: Rig, count: int, seed: int) -> int:
-    """How many of so many frames XDP forwarded; that all left as from the stack."""
-    frames = drawn(rig, count, seed)
-    rig.commit(*configured("auto"))
-    assert set(fast_ports(rig).values()) == {"on"}
-    with Ends(ends(rig)) as far:
-        before = went_up(rig)
-        by_xdp = far.sent(frames)
-        fast = len(frames) + far.questions - (went_up(rig) - before)
-        rig.commit(*configured("off"))
-        assert set(fast_ports(rig).values()) == {"off"}
-        by_stack = far.sent(frames)
-    unlike = {
-        number: (dict(by_xdp.get(number, NOTHING) - stack), dict(stack - by_xdp.get(number, NOTHING)))
-        for number, stack in {**dict.fromkeys(by_xdp, NOTHING), **by_stack}.items()
-        if by_xdp.get(number) != stack
-    }
-    print(f"{count} frames, {fast} by XDP, {len(by_stack)} with an effect, {len(unlike)} unlike")
-    for number, (only_xdp, only_stack) in list(unlike.items())[:20]:
-        print(
-            f"frame {number}: {frames[number] if number is not None else '?'}\n {only_xdp=}\n {only_stack=}"
-        )
-    assert not unlike
-    return fast
 
 
 def reason(rig: Rig, port: str) -> str:

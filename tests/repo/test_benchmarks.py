@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench import rates
+from bench import likeness, rates
 from bench.demands import DEMANDS, RELEASE
 from bench.groups import GROUPS
 from bench.rows import Row, demand_of, table
@@ -103,3 +103,11 @@ def test_a_row_misses_by_its_median_and_a_peer_never_does() -> None:
 def test_a_row_without_a_demand_has_to_say_what_is_better() -> None:
     with pytest.raises(ValueError, match="peer-htb"):
         demand_of("peer-htb")
+
+
+def test_the_comparison_of_frames_is_read_from_what_pytest_says() -> None:
+    first = "1000 frames, 287 by XDP, 583 with an effect, 0 unlike\n"
+    said = f"{first}.250 frames, 17 by XDP, 147 with an effect, 2 unlike\n"
+    assert likeness.told(said) == (1250, 304, 2)
+    with pytest.raises(ValueError, match="did not end"):
+        likeness.told(first)
