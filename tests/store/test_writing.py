@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from weir.store import ConfigStore, Listing, Pending, checkpoint, versions
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.store.listing import Totals, page
 from weir.store.rows import decode, encode
+from weir.store.sums import row_sum
 from weir.store.versions import ChangedVersions
 from weir.wire.protocol import Lines
 
@@ -72,6 +74,26 @@ def test_a_commit_of_thousands_is_few_statements(store: ConfigStore) -> None:
     assert len(said) < 40
     assert content(store) == {("queue", item.id): item for item in faster}
     assert store.verify() == []
+
+
+def test_sums_of_thousands_are_made_while_sqlite_writes(
+    store: ConfigStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a second for 50,000 versions, under the write lock, which everybody waits for."""
+    by: set[threading.Thread] = set()
+
+    def noted(*values: object) -> int:
+        by.add(threading.current_thread())
+        return row_sum(*values)
+
+    monkeypatch.setattr(versions, "row_sum", noted)
+    commit(store, create(*(queue(f"q{number}") for number in range(3000))))
+    assert len(by) == 1
+    assert threading.current_thread() not in by
+    assert store.verify() == []
+    by.clear()
+    commit(store, create(queue("alone")))
+    assert by == {threading.current_thread()}
 
 
 def written_bytes() -> int:

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import astuple
+from functools import partial
 
 from weir.model.document import Change
 from weir.model.objects import Kind
 from weir.model.problem import Conflict, Unavailable
 from weir.store import reading, retention
 from weir.store.clock import wall_ms
-from weir.store.database import large_cache
+from weir.store.database import MANY_ROWS, large_cache
 from weir.store.prefixes import forget
 from weir.store.rows import Pending, RevisionKind, Stored
 from weir.store.sums import wrapped
@@ -62,6 +65,18 @@ class ReadTransaction:
         return reading.pending(self.connection)
 
 
+@contextmanager
+def _beside(versions: ChangedVersions, number: int) -> Iterator[Callable[[], Sequence[int]]]:
+    """The sums of what begins with a revision. Of thousands they are made while SQLite works, which does not
+    need the interpreter."""
+    make = partial(versions.sums, number)
+    if versions.count <= MANY_ROWS:
+        yield make
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="sums") as helper:
+        yield helper.submit(make).result
+
+
 class WriteTransaction(ReadTransaction):
     """Valid inside `ConfigStore.write()` only."""
 
@@ -96,9 +111,11 @@ class WriteTransaction(ReadTransaction):
             },
         )
         versions = versions or ChangedVersions(changes)
-        with large_cache(self.connection, len(changes)):
+        with large_cache(self.connection, len(changes)), _beside(versions, number) as summed:
             content = self._end_versions(changes, versions, number)
-            content += versions.begin(self.connection, number)
+            sums = summed()
+            versions.begin(self.connection, number, sums)
+            content += sum(sums)
         self._seal(number, wrapped(content))
         self.head = number
         retention.prune(self.connection, number, len(changes))

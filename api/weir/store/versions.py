@@ -99,19 +99,22 @@ class ChangedVersions:
             for kind, ids in self._ended
         )
 
-    def begin(self, connection: sqlite3.Connection, number: int) -> int:
-        """Insert them as of revision `number`, with the prefixes leading to them; the total of their sums."""
-        total = 0
+    def sums(self, number: int) -> list[int]:
+        """Of those that begin with revision `number`, in their order."""
+        return [
+            row_sum(row[0], row[1], number, row[-1])
+            for piece in self._unpacked()
+            for row in piece
+            if len(row) > _ENDS
+        ]
+
+    def begin(self, connection: sqlite3.Connection, number: int, sums: Iterable[int]) -> None:
+        """Insert them as of revision `number` with their sums, and the prefixes leading to them."""
+        each = iter(sums)
         for piece in self._unpacked():
-            rows = []
-            for row in piece:
-                if len(row) > _ENDS:
-                    own = row_sum(row[0], row[1], number, row[-1])
-                    rows.append((number, *row, own))
-                    total += own
+            rows = ((number, *row, next(each)) for row in piece if len(row) > _ENDS)
             insert(connection, f"INSERT INTO object_version ({COLUMNS})", rows)
         self._targets.write(connection)
-        return total
 
 
 def line_of(change: Change) -> bytes:
