@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import socket
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Protocol
 
 from lab import netns
-from tests.agent.random_packets import ICMP, ICMP6, IPV4, IPV6
+from tests.agent.random_packets import ICMP, ICMP6, IPV4, IPV6, QINQ, VLAN
 from tests.agent.rig import Rig
 from tests.datapath.packets import checksum
 from weir.model.interface import Interface
@@ -31,6 +34,8 @@ NEIGHBOURLY = range(130, 138)
 SELDOM = (b"\5\0", b"\5\1", b"\3\0", b"\3\1", b"\3\15")
 """ICMP type and code: redirects; net or host unreachable, or prohibited (rated by time:
 `ip_rt_error_burst`)."""
+IFF_TAP, IFF_NO_PI, TUNSETIFF = 0x0002, 0x1000, 0x400454CA
+TAG_KINDS = (VLAN.to_bytes(2, "big"), QINQ.to_bytes(2, "big"))
 SENTINEL = b"sentinel of %s after %d"
 
 Left = dict[int | None, Counter[tuple[str, bytes]]]
@@ -48,6 +53,17 @@ class End:
     router_mac: bytes
     router: str
     own: str
+
+
+class Wire(Protocol):
+    """What frames pass to and from the router."""
+
+    def send(self, frame: bytes, /) -> int: ...
+
+    def received(self) -> Iterator[bytes]:
+        """What has arrived since the last call, without waiting."""
+
+    def close(self) -> None: ...
 
 
 class Cable:
@@ -72,18 +88,45 @@ class Cable:
                 yield frame
 
 
-class Ends:
-    """All of them, listening; their own stacks must answer nothing (`mute`)."""
+class Tap:
+    """A port of the router that this process holds the other end of: frames are what they are on a wire, with
+    their tags, and the driver has native XDP."""
 
-    def __init__(self, ends: Sequence[End]) -> None:
+    def __init__(self, namespace: str, device: str) -> None:
+        with netns.inside(namespace):
+            self._file = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            fcntl.ioctl(self._file, TUNSETIFF, struct.pack("16sH22x", device.encode(), IFF_TAP | IFF_NO_PI))
+
+    def send(self, frame: bytes, /) -> int:
+        return os.write(self._file, frame)
+
+    def received(self) -> Iterator[bytes]:
+        while True:
+            try:
+                yield os.read(self._file, 65536)
+            except BlockingIOError:
+                return
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class Ends:
+    """All of them, listening; their own stacks must answer nothing (`mute`). The caller holds `taps`."""
+
+    def __init__(
+        self, ends: Sequence[End], taps: Mapping[str, Wire] | None = None, own: Sequence[str] = ()
+    ) -> None:
+        """`own`: more IPv4 addresses of the router."""
         self._ends = ends
         self.questions = 0
-        self._routers = {ip_address(end.router).packed for end in ends}
+        self._routers = {ip_address(text).packed for text in (*own, *(end.router for end in ends))}
         self._stack = ExitStack()
-        self._links: dict[str, Cable] = {}
+        self._links = dict(taps or {})
         for end in ends:
-            cable = Cable(end.namespace, end.device)
-            self._links[end.device] = self._stack.enter_context(closing(cable))
+            if end.device not in self._links:
+                cable = self._stack.enter_context(closing(Cable(end.namespace, end.device)))
+                self._links[end.device] = cable
 
     def __enter__(self) -> Ends:
         return self
@@ -127,14 +170,16 @@ class Ends:
     def _waiting(self) -> Iterator[tuple[str, bytes]]:
         for device, link in self._links.items():
             for frame in link.received():
-                if not _is_housekeeping(frame):
+                if not _is_housekeeping(frame[_tags_bytes(frame) :]):
                     yield device, frame
 
     def _normal(self, frame: bytes) -> bytes:
         """Without what the router draws by chance: the identification of its own IPv4 packets."""
-        if frame[12:14] != IPV4.to_bytes(2, "big") or frame[26:30] not in self._routers:
+        tags_bytes = _tags_bytes(frame)
+        plain = frame[tags_bytes:]
+        if plain[12:14] != IPV4.to_bytes(2, "big") or plain[26:30] not in self._routers:
             return frame
-        return frame[:18] + b"id" + frame[20:24] + b"ck" + frame[26:]
+        return frame[: 18 + tags_bytes] + b"id" + plain[20:24] + b"ck" + plain[26:]
 
 
 def compared(
@@ -189,6 +234,15 @@ def _question(end: End, words: bytes) -> bytes:
     head += ip_address(end.own).packed + ip_address(end.router).packed
     head[10:12] = checksum(bytes(head)).to_bytes(2, "big")
     return end.router_mac + bytes.fromhex("0200000000aa0800") + head + echo
+
+
+def _tags_bytes(frame: bytes) -> int:
+    """How much of a frame are tags. What is behind them has the addresses at another place, and the same
+    offsets from its EtherType on."""
+    found = 0
+    while frame[12 + found : 14 + found] in TAG_KINDS:
+        found += 4
+    return found
 
 
 def _is_housekeeping(frame: bytes) -> bool:
