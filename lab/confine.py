@@ -51,6 +51,12 @@ def own_mounts() -> None:
     _mount("none", "/", None, MS_REC | MS_PRIVATE)
 
 
+def bind(folder: Path, place: Path) -> None:
+    """Have `place` be the folder as well."""
+    place.mkdir(parents=True, exist_ok=True)
+    _mount(str(folder), str(place), None, MS_BIND)
+
+
 def cover(closed: Path, wanted: Mapping[Path, Path]) -> None:
     """Put an empty folder over the closed one and, at each wanted place in it, the folder named for it."""
     held = {place: os.open(folder, os.O_PATH | os.O_DIRECTORY) for place, folder in wanted.items()}

@@ -18,7 +18,7 @@ DAEMONS = ("mgmtd", "zebra", "staticd")
 KEEP_ROUTES = ("--graceful_restart", "60", "--retain")
 """Of zebra, as on the image (board/overlay/etc/frr/daemons): the kernel keeps its routes when it ends, and a
 new one leaves them for so many seconds, in which the other daemons say again what they want."""
-_ITS_RUN_FOLDER, _ITS_CONFIGURATION = Path("/run/frr"), Path("/etc/frr")
+RUN_FOLDER, _ITS_CONFIGURATION = Path("/run/frr"), Path("/etc/frr")
 
 
 def daemons() -> list[str]:
@@ -59,6 +59,6 @@ def place(namespace: str, run_dir: Path) -> None:
     """For a child before it execs: in the network namespace, seeing the files that its daemon may see."""
     netns.enter(namespace)
     confine.own_mounts()
-    confine.cover(_ITS_RUN_FOLDER.parent, {run_dir: run_dir, _ITS_RUN_FOLDER: run_dir})
+    confine.cover(RUN_FOLDER.parent, {run_dir: run_dir, RUN_FOLDER: run_dir})
     if _ITS_CONFIGURATION.is_dir():
         confine.cover(_ITS_CONFIGURATION, {})

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lab import frr, netns
+from lab import confine, frr, netns
 from tests.agent import traffic
 from tests.datapath import bpf_run
 from tests.polling import WAIT_S, until
@@ -46,6 +46,8 @@ class Rig:
         self.folder = RUN / self.name
         self.router, self.client_ns, self.internet = (f"{self.name}-{end}" for end in "rci")
         self.agent_process: subprocess.Popen[bytes] | None = None
+        self.has_own_run_folder = False
+        """The agent and what it starts see the rig's folder of FRR where FRR looks for its own."""
         self._frr: dict[str, subprocess.Popen[bytes]] = {}
         self.folder.mkdir(mode=0o755)
         (self.folder / "frr").mkdir()
@@ -106,8 +108,14 @@ class Rig:
                 *("--frr-run-dir", str(self.folder / "frr"), "--capacity", "8192"),
                 *("--probe-after-s", str(PROBE_AFTER_S), *options),
             ],
+            self._placed if self.has_own_run_folder else None,
         )
         until("the agent listens", (self.folder / "agent.sock").exists)
+
+    def _placed(self) -> None:
+        netns.enter(self.router)
+        confine.own_mounts()
+        confine.bind(self.folder / "frr", frr.RUN_FOLDER)
 
     def give_files_to(self, uid: int) -> None:
         """The database becomes the API's user's, as it is on a router."""
@@ -277,10 +285,13 @@ class Rig:
 
 
 @contextmanager
-def running(*options: str, frr: bool = False, xdp: bool = False) -> Iterator[Rig]:
+def running(
+    *options: str, frr: bool = False, xdp: bool = False, own_run_folder: bool = False
+) -> Iterator[Rig]:
     """A rig with a running agent (with these options), with FRR or with what XDP needs; its log is printed,
     all is removed."""
     made = Rig()
+    made.has_own_run_folder = own_run_folder
     try:
         if frr:
             made.start_frr()

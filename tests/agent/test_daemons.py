@@ -159,10 +159,13 @@ def test_one_that_was_killed_is_started_again(toy: ToyBackend) -> None:
     pid = toy.ask()["pid"]
     os.kill(pid, signal.SIGKILL)
     until("it is gone", lambda: toy.daemon.identity() is None)
+    assert toy.daemon.has_died()
     difference = toy.diff(toy.read(), "one")
     assert [step.text for step in difference.steps()] == ["toy starts"]
     toy.bring("one")
-    assert toy.ask()["pid"] != pid
+    assert toy.ask()["pid"] != pid and not toy.daemon.has_died()
+    toy.daemon.stop()
+    assert not toy.daemon.has_died(), "it was told to end"
 
 
 def test_one_that_dies_again_and_again_is_left_alone_for_a_while(toy: ToyBackend) -> None:

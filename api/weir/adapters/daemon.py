@@ -169,6 +169,10 @@ class Daemon:
             return None
         return (pid, started) if _started(pid) == started else None
 
+    def has_died(self) -> bool:
+        """It has ended since it was started, and nobody stopped it."""
+        return self.identity() is None and (self._folder / "pid").exists()
+
     def start(self) -> None:
         """Raises `Unavailable` when the program is not there, or when it ended soon after its last starts."""
         now_s = time.monotonic()
@@ -227,6 +231,7 @@ class Daemon:
             if self._child is not None:  # until then its number is taken, and the next one finds it in use
                 self._child.wait()
                 self._child = None
+            (self._folder / "pid").unlink(missing_ok=True)
 
     def _signal(self, number: signal.Signals) -> bool:
         """To that very process, not to one that has its number by now. False: it does not run."""

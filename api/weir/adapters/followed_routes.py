@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FRR's static routes in the kernel and our copies of them: read as a whole once, then followed by what the
-kernel tells of each change.
+"""FRR's routes of one protocol in the kernel and our copies of them: read as a whole once, then followed by
+what the kernel tells of each change.
 
 Some changes it does not tell (a route that goes with its interface, its address or its next hop), and some
 are lost: then only a look at the whole will do, as in the beginning.
@@ -26,7 +26,10 @@ _SILENT = {16, 17, 20, 21, 105}
 class FollowedRoutes:
     """One route of each protocol at a place, as FRR and we make them. Not thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, protocol: int = FRR_STATIC_PROTO, metric: int = METRIC) -> None:
+        """`metric` is that of the copies."""
+        self._protocol = protocol
+        self._metric = metric
         self.installed: dict[Place, KernelRoute] = {}
         """FRR's."""
         self.copies: dict[Place, KernelRoute] = {}
@@ -43,10 +46,10 @@ class FollowedRoutes:
             self._told = listen(socket.NETLINK_ROUTE, _GROUPS)
         receive_all(self._told)  # what is told from here on is not in what is read, or is in it as well
         self._names = devices()
-        frr = (decoded(body, self._names).route for body in listed(FRR_STATIC_PROTO))
+        frr = (decoded(body, self._names).route for body in listed(self._protocol))
         self.installed = {route.place: route for route in frr}
         own = (decoded(body, self._names) for body in listed(OUR_PROTO))
-        self.copies = {route.place: route for metric, route in own if metric == METRIC}
+        self.copies = {route.place: route for metric, route in own if metric == self._metric}
         places = self.installed.keys() | self.copies.keys()
         self.odd = {place for place in places if self.installed.get(place) != self.copies.get(place)}
         self.moved = set()
@@ -62,6 +65,12 @@ class FollowedRoutes:
                 is_whole = is_whole and kind not in _SILENT and self._take(kind, data, start, end)
         return is_whole
 
+    def close(self) -> None:
+        """Follow no more; the next `look` begins again."""
+        if self._told is not None:
+            self._told.close()
+            self._told = None
+
     def copies_to(self, destinations: Iterable[str]) -> list[KernelRoute]:
         """In any table."""
         tables = {table for table, _ in self.copies}
@@ -73,12 +82,12 @@ class FollowedRoutes:
         if kind not in (_NEW_ROUTE, _DEL_ROUTE) or end - start < 12:
             return True
         protocol = protocol_of(data, start)
-        if protocol not in (FRR_STATIC_PROTO, OUR_PROTO):
+        if protocol not in (self._protocol, OUR_PROTO):
             return True
         metric, route = decoded(data[start:end], self._names)
-        if protocol == OUR_PROTO and metric != METRIC:
-            return True  # a tunnel's
-        held = self.installed if protocol == FRR_STATIC_PROTO else self.copies
+        if protocol == OUR_PROTO and metric != self._metric:
+            return True  # a tunnel's, or the copy of another protocol's
+        held = self.installed if protocol == self._protocol else self.copies
         place = route.place
         if kind == _NEW_ROUTE:
             held[place] = route
@@ -90,6 +99,6 @@ class FollowedRoutes:
             self.odd.discard(place)
         else:
             self.odd.add(place)
-        if protocol == FRR_STATIC_PROTO:
+        if protocol == self._protocol:
             self.moved.add(route.destination)
         return True

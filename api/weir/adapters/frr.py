@@ -83,8 +83,16 @@ class Frr:
 
         An older FRR has none; one that died leaves a file.
         """
-        has_mgmtd = any((self._run_dir / f"mgmtd.{kind}").exists() for kind in ("vty", "pid"))
-        return (*_DAEMONS, "mgmtd") if has_mgmtd else _DAEMONS
+        return (*_DAEMONS, "mgmtd") if self.has_mgmtd() else _DAEMONS
+
+    def has_mgmtd(self) -> bool:
+        """Whether it is FRR 9 or later."""
+        return any((self._run_dir / f"mgmtd.{kind}").exists() for kind in ("vty", "pid"))
+
+    def router_id(self, timeout_s: float) -> str:
+        """What zebra would call this router, which daemons take that were told no other id. "" = nothing.
+        Raises `Unavailable`."""
+        return ask(self._run_dir / "zebra.vty", "show ip router-id", timeout_s).strip().rpartition(" ")[2]
 
     def read_lines(self) -> frozenset[str]:
         """Our static routes in FRR's running configuration, a line each; none when it is not running."""

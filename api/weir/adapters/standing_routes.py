@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of the static routes that FRR has put into the kernel, which stay when FRR takes its own away.
+"""Copies of the static routes, and of those of OSPF, that FRR has put into the kernel, which stay when FRR
+takes its own away.
 
-zebra removes all static routes at the moment staticd dies, and so does stopping FRR. A copy
+zebra removes all routes of a daemon at the moment it dies, and so does stopping FRR. A copy
 has the same next hops, our protocol number and the worst metric there is: it is used only while FRR's own is
 missing. FRR reads the first byte of the metric as the distance of 255, so it never takes a copy for a route.
 """
@@ -25,6 +26,9 @@ FRR_STATIC_PROTO = 196
 BEHIND_ALL = 0xFF00_0000
 """From this metric on no route is used while there is another one, nor is it one to FRR."""
 METRIC = BEHIND_ALL | OUR_PROTO
+FRR_OSPF_PROTO = 188
+"""RTPROT_OSPF."""
+OSPF_METRIC = BEHIND_ALL | FRR_OSPF_PROTO
 MAIN_TABLE = "254"
 
 
@@ -46,9 +50,14 @@ def vrf_tables() -> dict[str, str]:
     }
 
 
-def change(put: Iterable[KernelRoute], remove: Iterable[KernelRoute]) -> None:
-    """Make copies, or make them so; then remove others."""
-    batch([*(_line("replace", route) for route in put), *(_line("del", route) for route in remove)])
+def change(put: Iterable[KernelRoute], remove: Iterable[KernelRoute], metric: int = METRIC) -> None:
+    """Make copies, or make them so; then remove others. Each protocol's have a metric of their own."""
+    batch(
+        [
+            *(_line("replace", route, metric) for route in put),
+            *(_line("del", route, metric) for route in remove),
+        ]
+    )
 
 
 def batch(lines: Sequence[str]) -> None:
@@ -62,10 +71,10 @@ def batch(lines: Sequence[str]) -> None:
         log.info("not every route was made or removed: %s", problem.message)
 
 
-def _line(verb: str, route: KernelRoute) -> str:
+def _line(verb: str, route: KernelRoute, metric: int) -> str:
     version = "-6 " if ":" in route.destination else ""
     kind = "" if route.kind == "unicast" else f"{route.kind} "
-    where = f"{route.destination} table {route.table} proto {OUR_PROTO} metric {METRIC}"
+    where = f"{route.destination} table {route.table} proto {OUR_PROTO} metric {metric}"
     return f"{version}route {verb} {kind}{where} {' '.join(_hop_words(route))}".rstrip()
 
 

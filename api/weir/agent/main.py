@@ -45,6 +45,7 @@ from weir.agent.given_leases import GivenLeases
 from weir.agent.guard import Guard
 from weir.agent.handlers import Handlers
 from weir.agent.hosts import Hosts
+from weir.agent.kept_routes import KeptRoutes
 from weir.agent.last_good import LastGood
 from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
@@ -133,7 +134,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     sending.begin()
     ports = PortsBackend(datapath, links, modes, fast)
     secrets, held = _secrets(options), tunnels.opened(stack)
-    routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, secrets)
+    routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, links, secrets)
     served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
     outside = Outside(options, secrets, NamingBackend(called, state_dir / "own-name"), frr, stack)
     made = {**combined.backends(held, links, state_dir, secrets), **outside.backends}
@@ -161,7 +162,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     stack.callback(server.stop)
     stack.callback(dhcp.stop)
     names = LeaseNames(served.leases, resolver, partial(_asked_of_services, configuration))
-    _begin((reconciler, guard, names), stack)
+    _begin((reconciler, guard, names, protocols.keeping(routing_protocols, configuration)), stack)
     found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
     stack.callback(found.stop)
     log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
@@ -171,7 +172,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     log.info("stopping; the kernel goes on as it is")
 
 
-def _begin(threads: Sequence[Reconciler | Guard | LeaseNames], stack: ExitStack) -> None:
+def _begin(threads: Sequence[Reconciler | Guard | LeaseNames | KeptRoutes], stack: ExitStack) -> None:
     for thread in threads:
         thread.start()
         stack.callback(thread.stop)

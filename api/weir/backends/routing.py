@@ -44,6 +44,8 @@ _ONLY_BGP = (
     "set ipv6 next-hop",
 )
 
+_NOBODY: Mapping[str, Callable[[Collection[Path]], None]] = {}
+
 Wanted = Mapping[str, Block]
 
 
@@ -107,19 +109,26 @@ class RoutingBackend:
         daemons: Mapping[str, Daemon],
         open_secret: Callable[[str, str], str],
         effects: Effects = lambda _look: iter(()),
+        revive: Mapping[str, Callable[[Collection[Path]], None]] = _NOBODY,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`open_secret` gives the plain text of a place and what is sealed there, or raises a `Problem`."""
+        """`open_secret` gives the plain text of a place and what is sealed there, or raises a `Problem`.
+        `revive` is what comes, by its name and with its lines, before a daemon that died is started again."""
         self._frr = frr
         self._daemons = daemons
         self._open = open_secret
         self._effects = effects
+        self._revive = revive
         self._now_s = now_s
         self._silent_since: dict[str, float] = {}
 
     def identity(self) -> tuple[object, ...]:
         """What differs after a daemon of FRR was started again or has died."""
         return (self._frr.identity(), *(daemon.identity() for daemon in self._daemons.values()))
+
+    def identities(self, names: Collection[str]) -> tuple[object, ...]:
+        """Of some daemons, in the order of their names; None for one that does not run."""
+        return tuple(self._daemons[name].identity() for name in sorted(names))
 
     # -- the four of every backend ----------------------------------------------------------------------
 
@@ -170,7 +179,7 @@ class RoutingBackend:
         deadline_s = time.monotonic() + SETTLED_S
         try:
             for name in difference.start:
-                self._start(name, deadline_s)
+                self._start(name, difference.needed[name], deadline_s)
             if difference.new or difference.gone:
                 self._write(difference, deadline_s)
             for name in difference.stop:
@@ -180,8 +189,9 @@ class RoutingBackend:
         except Problem as problem:
             raise type(problem)(masked(problem.message), code=problem.code) from None
 
-    def _start(self, name: str, deadline_s: float) -> None:
+    def _start(self, name: str, lines: Collection[Path], deadline_s: float) -> None:
         daemon = self._daemons[name]
+        died = daemon.has_died()
         daemon.stop()
         if self._frr.listens(name):
             text = (
@@ -189,6 +199,8 @@ class RoutingBackend:
                 "Weir can start its own"
             )
             raise Unavailable(text, code="daemon-foreign")
+        if died and name in self._revive:
+            self._revive[name](lines)
         daemon.start()
         while not self._frr.listens(name):
             if daemon.identity() is None:

@@ -34,6 +34,9 @@ def ospf(document: Document) -> Iterator[Block]:
 
 
 def _own(item: Ospf) -> Iterator[Path]:
+    """Neighbours keep the adjacency while ospfd is started again: they are asked for it by an opaque LSA."""
+    yield ("capability opaque",)
+    yield ("graceful-restart",)
     if item.router_id is not None:
         yield (f"ospf router-id {item.router_id}",)
     policy = f" route-map {item.redistribute_route_map}" if item.redistribute_route_map else ""
