@@ -6,16 +6,46 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from html import escape
-from urllib.parse import quote
+from dataclasses import dataclass
+from html import unescape
+from urllib.parse import unquote
 
 HIDDEN = "***"
 _SCHEMES = frozenset(("basic", "bearer", "token"))
 """Of a header's value, the word before the secret (RFC 9110, 11.4)."""
 _LEAST_CODED = 4
 """What base64 makes of fewer characters is found by chance."""
+_WRITINGS: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
+    (
+        re.compile(
+            r"""\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]"""
+        ),
+        lambda said: str(json.loads(f'"{said}"')),  # RFC 8259, 7
+    ),
+    (re.compile(r"&(?:#\d{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});"), unescape),
+    (
+        re.compile(
+            r"(?i:%[0-7][0-9a-f]|%[cd][0-9a-f](?:%[89ab][0-9a-f])|"
+            r"%e[0-9a-f](?:%[89ab][0-9a-f]){2}|%f[0-7](?:%[89ab][0-9a-f]){3})"
+        ),
+        unquote,  # RFC 3986, 2.1, of UTF-8
+    ),
+)
+"""How one character is written in JSON, HTML and URLs, and how that is read."""
+_LAYERS = 2
+"""As HTML in JSON."""
+_LONGEST_WRITING = 12
+"""Characters, of which a cut may leave all but one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a text says; `at` is where in the text each character of it begins, and where the last ends."""
+
+    said: str
+    at: Sequence[int]
 
 
 def redacted(text: str, secret: str, username: str = "", *, is_cut: bool = False) -> str:
@@ -24,14 +54,57 @@ def redacted(text: str, secret: str, username: str = "", *, is_cut: bool = False
     forms = sorted(filter(None, _forms(secret, username)), key=len, reverse=True)
     if not forms:
         return text
-    found = re.sub("|".join(map(re.escape, forms)), HIDDEN, text)
-    return found[: max(len(found) - len(forms[0]), 0)] if is_cut else found
+    form = re.compile("|".join(map(re.escape, forms)))
+    spans, end = [], len(text)
+    for reading in _readings(text):
+        spans += [
+            (reading.at[found.start()], reading.at[found.end()]) for found in form.finditer(reading.said)
+        ]
+        if is_cut:
+            end = min(end, reading.at[max(len(reading.said) - len(forms[0]) - _LONGEST_WRITING, 0)])
+    return "".join(_without(text, sorted(spans), end))
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]], end: int) -> Iterator[str]:
+    """What stands before `end`, each span of it hidden. Spans may overlap."""
+    done = 0
+    for start, stop in spans:
+        if done <= start < end:
+            yield text[done:start]
+            yield HIDDEN
+        done = max(done, stop)
+    yield text[done:end]
+
+
+def _readings(text: str) -> Iterator[_Reading]:
+    """The text as it is, and as each of the writings, and one in another, means it."""
+    readings = [_Reading(text, range(len(text) + 1))]
+    yield from readings
+    for _ in range(_LAYERS):
+        readings = [
+            meant
+            for reading in readings
+            for writing, read in _WRITINGS
+            if (meant := _meant(reading, writing, read)) is not None
+        ]
+        yield from readings
+
+
+def _meant(reading: _Reading, writing: re.Pattern[str], read: Callable[[str], str]) -> _Reading | None:
+    """None where nothing is written so."""
+    said, at, done = [], [], 0
+    for found in writing.finditer(reading.said):
+        if len(character := read(found[0])) == 1:
+            said += [reading.said[done : found.start()], character]
+            at += [*reading.at[done : found.start()], reading.at[found.start()]]
+            done = found.end()
+    return _Reading("".join((*said, reading.said[done:])), (*at, *reading.at[done:])) if done else None
 
 
 def _forms(secret: str, username: str) -> Iterator[str]:
-    """Whole, word by word, as JSON, HTML and a URL write it, and in base64, alone and with the user."""
+    """Whole and word by word, as it is and in base64, alone and with the user."""
     for word in {secret, *_words(secret)}:
-        yield from (word, json.dumps(word)[1:-1], escape(word), quote(word, safe=""), _base64(word))
+        yield from (word, _base64(word))
         yield from (coded for offset in range(3) if len(coded := _coded(word, offset)) >= _LEAST_CODED)
     if secret:
         yield _base64(f"\0{username}\0{secret}")  # RFC 4616
