@@ -213,7 +213,7 @@ def test_an_uplink_that_is_up_is_told_with_what_its_checks_said() -> None:
     assert at(answer, "uplink").sentence == (
         f"wan0 is up, 1 Gbit/s, 0 errors in 110 s. {BY} By its checks it is up (last: c1: answer in 12.0 ms)."
     )
-    assert at(answer, "internet").sentence == "A check by uplink fiber was answered after 12 ms."
+    assert at(answer, "internet").sentence == "The fastest check of uplink fiber is answered after 12 ms."
     assert at(answer, "internet").state == "clear"
 
 
@@ -240,6 +240,14 @@ def test_a_slow_check_is_a_slow_internet_unless_packets_of_the_customer_tell_oth
     found = judge(healthy(checked=slow, internet_round_trip_us=None)).culprit
     assert found is not None and found.code == "slow-internet" and "420 ms" in found.sentence
     assert judge(healthy(checked=slow)).culprit is None
+
+
+def test_answers_of_an_uplink_that_is_down_tell_no_round_trip() -> None:
+    """Such as the first one after a failure."""
+    down = Uplink("fiber", "down", "c1: answers in 420.0 ms", 420_000.0, 0.5)
+    answer = judge(healthy(checked=down, internet_round_trip_us=None))
+    assert at(answer, "internet").state == "unknown"
+    assert [number.name for number in at(answer, "uplink").numbers] == ["check_loss_share"]
 
 
 def test_of_an_uplink_without_checks_it_is_not_known_whether_it_works() -> None:

@@ -174,7 +174,7 @@ def test_the_uplink_in_use_and_what_its_checks_say_are_told(api: Client, world: 
     )
     assert (internet["state"], internet["sentence"]) == (
         "clear",
-        "A check by uplink fiber was answered after 12 ms.",
+        "The fastest check of uplink fiber is answered after 12 ms.",
     )
     shown = {number["name"]: number["shown"] for number in internet["numbers"]}
     assert shown == {"check_round_trip_ms": "12 ms", "check_loss_share": "5 %"}

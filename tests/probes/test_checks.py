@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tests.polling import until
-from weir.agent.uplink_rounds import Round, Rounds, judged
+from weir.agent.uplink_rounds import Round, Rounds, best, judged
 from weir.parts.uplinks import CheckSpec, UplinkSpec
 
 HERE = "127.0.0.1"
@@ -71,6 +71,27 @@ def test_this_machine_answers_a_ping() -> None:
     one = heard("ping")
     assert (one.verdict, one.said, one.loss_percent) == (True, "answers", 0)
     assert one.round_trip_us is not None and 0 < one.round_trip_us < 1_000_000
+
+
+def told(kind: str, *took_us: int | None) -> Round:
+    """One that was answered after so many microseconds; None: not answered."""
+    check = CheckSpec("c", kind, HERE, 0, "", 3600, 1000)
+    one = Round(spec(check), check)
+    for took in took_us:
+        one.note("answers", took)
+    return one
+
+
+def test_the_round_trip_of_an_uplink_is_that_of_its_fastest_check_without_a_late_answer() -> None:
+    ping, tcp = told("ping", 9_000, 9_000, 700_000), told("tcp", 30_000)
+    assert dict(best([ping, tcp]))["round_trip_us"] == 9_000
+    assert dict(best([told("ping", 9_000, None), tcp]))["round_trip_us"] == 30_000
+    assert dict(best([told("ping", *[700_000] * 5, *[9_000] * 3)]))["round_trip_us"] == 9_000
+
+
+def test_what_waits_for_a_server_too_is_no_round_trip() -> None:
+    rounds = [told("http", 350_000), told("dns", 2_000)]
+    assert dict(best(rounds)) == {"round_trip_us": None, "loss_percent": 0}
 
 
 def test_a_port_that_is_open_and_one_that_is_not() -> None:

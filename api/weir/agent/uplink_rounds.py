@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from weir.agent.uplinks import DOWN, UNKNOWN, UP
@@ -22,6 +23,10 @@ from weir.store.clock import boottime_ms
 
 KEPT = 20
 """Answers by which loss is counted."""
+ROUND_TRIPS = frozenset(("ping", "tcp"))
+"""Checks whose answer takes one round trip. HTTP and DNS wait for what a server does, too."""
+RECENT = 5
+"""Answers by which a round trip is told, so that a single late one is not."""
 NO_GATEWAY = "there is no gateway"
 
 
@@ -37,6 +42,8 @@ class Round:
     heard: deque[bool] = field(default_factory=lambda: deque(maxlen=KEPT))
     said: str | None = None
     round_trip_us: int | None = None
+    trips_us: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
+    """Of the last answers."""
     answered_ms: int | None = None
     """Since boot."""
     due_s: float = 0.0
@@ -47,6 +54,7 @@ class Round:
     def note(self, said: str, took_us: int | None) -> None:
         """An answer after so many microseconds; None: there was none, and `said` is why."""
         is_good = took_us is not None
+        self.trips_us.extend(() if took_us is None else (took_us,))
         self.heard.append(is_good)
         self.said, self.round_trip_us = said, took_us
         if is_good:
@@ -188,8 +196,13 @@ def _end(one: Round) -> None:
 
 
 def best(rounds: list[Round]) -> Iterator[tuple[str, Any]]:
-    """What is told of an uplink: the shortest last round trip and the least loss of its checks."""
-    trips = [one.round_trip_us for one in rounds if one.round_trip_us is not None]
+    """What is told of an uplink: the shortest round trip and the least loss of its checks. A check that was
+    not answered last tells no round trip."""
+    trips = [
+        round(median(one.trips_us))
+        for one in rounds
+        if one.check.type in ROUND_TRIPS and one.round_trip_us is not None
+    ]
     losses = [loss for one in rounds if (loss := one.loss_percent) is not None]
     yield "round_trip_us", min(trips, default=None)
     yield "loss_percent", min(losses, default=None)

@@ -38,9 +38,14 @@ def _failed(checked: Uplink) -> Judged:
 
 
 def _check_numbers(checked: Uplink) -> tuple[Number, ...]:
-    trip = round_trip("check_round_trip_ms", checked.round_trip_us, INTERNET_ROUND_TRIP_US)
+    trip = round_trip("check_round_trip_ms", _check_trip_us(checked), INTERNET_ROUND_TRIP_US)
     lost = () if checked.loss_share is None else (Number("check_loss_share", checked.loss_share, "share"),)
     return (*trip, *lost)
+
+
+def _check_trip_us(checked: Uplink | None) -> float | None:
+    """Of an uplink that works: of one that is down an answer now and then tells nothing."""
+    return None if checked is None or checked.status != "up" else checked.round_trip_us
 
 
 def internet(measured: Measured) -> Judged:
@@ -55,8 +60,9 @@ def internet(measured: Measured) -> Judged:
         said = f"The far ends answer after {trip_us / 1000:,.0f} ms"
         return Judged("internet", subject, "clear", f"{said}.", "", numbers, (), (UNSEEN_INTERNET,))
     unseen = ("the round trip to the far ends", UNSEEN_INTERNET)
-    if checked is not None and checked.status == "up" and checked.round_trip_us is not None:
-        said = f"A check by uplink {checked.id} was answered after {checked.round_trip_us / 1000:,.0f} ms"
+    check_us = _check_trip_us(checked)
+    if checked is not None and check_us is not None:
+        said = f"The fastest check of uplink {checked.id} is answered after {check_us / 1000:,.0f} ms"
         return Judged("internet", subject, "clear", f"{said}.", "", _check_numbers(checked), (), unseen)
     if station.state == "reachable":
         said = f"the gateway {subject} answers, and no round trip behind it was seen in the last minute"
@@ -79,6 +85,6 @@ def _internet(measured: Measured) -> Iterator[Judged]:
             said = f"The way to the far ends and back takes {trip_us / 1000:,.0f} ms"
             numbers = round_trip("internet_round_trip_ms", trip_us, INTERNET_ROUND_TRIP_US)
             yield Judged("internet", subject, "trouble", f"{said}.", "slow-internet", numbers)
-    elif checked is not None and (checked.round_trip_us or 0.0) >= INTERNET_ROUND_TRIP_US:
-        said = f"The fastest check by uplink {checked.id} takes {(checked.round_trip_us or 0) / 1000:,.0f} ms"
+    elif checked is not None and (check_us := _check_trip_us(checked) or 0.0) >= INTERNET_ROUND_TRIP_US:
+        said = f"The fastest check of uplink {checked.id} takes {check_us / 1000:,.0f} ms"
         yield Judged("internet", subject, "trouble", f"{said}.", "slow-internet", _check_numbers(checked))

@@ -158,7 +158,7 @@ class Machine:
 class Uplink:
     """The uplink of the configuration that the line leaves by, and what its checks heard. `status` is "up",
     "down" or "unknown", `answers` the last words of each check ("": it has none), `round_trip_us` the
-    shortest last one, `loss_share` the least of them."""
+    median of the fastest ping or TCP check, `loss_share` the least of them."""
 
     id: str
     status: str

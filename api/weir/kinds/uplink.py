@@ -172,7 +172,10 @@ KIND = Declaration(
             45, label="Current gateway", help="The gateway that it has now, configured or of its lease."
         ),
         "round_trip_us": Whole(
-            0, 2**31, label="Round trip", help="Microseconds; the best last answer of its checks."
+            0,
+            2**31,
+            label="Round trip",
+            help="Microseconds; the median of the last answers of its fastest ping or TCP check.",
         ),
         "loss_percent": Whole(0, 100, label="Loss", help="Of the last 20 questions of its best check."),
         "answers": Text(2000, label="Last answers", help="What each check heard last."),

@@ -6739,7 +6739,7 @@ export interface components {
             in_use: boolean | null;
             /** @description The gateway that it has now, configured or of its lease. */
             via: string | null;
-            /** @description Microseconds; the best last answer of its checks. */
+            /** @description Microseconds; the median of the last answers of its fastest ping or TCP check. */
             round_trip_us: number | null;
             /** @description Of the last 20 questions of its best check. */
             loss_percent: number | null;
