@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+_STEP_MS = 1000
+"""A clock that moved by no more was not set: two clocks are never read at one moment."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -22,9 +25,29 @@ def boottime_ms() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
 
+class _Offset:
+    """How far the two clocks are apart, milliseconds. It stays as it was read first until one of them is set,
+    so that a moment always has the same name. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept_ms: int | None = None
+
+    def ms(self) -> int:
+        with self._lock:
+            now_ms = wall_ms() - boottime_ms()
+            if self._kept_ms is None or abs(now_ms - self._kept_ms) > _STEP_MS:
+                self._kept_ms = now_ms
+            return self._kept_ms
+
+
+_offset = _Offset()
+
+
 def wall_ms_of(boottime: int) -> int:
-    """What the clock on the wall, as it goes now, showed at so many milliseconds since boot."""
-    return wall_ms() - (boottime_ms() - boottime)
+    """What the clock on the wall, as it goes now, showed at so many milliseconds since boot. The same for the
+    same moment, but where the clock is set by more than a second."""
+    return boottime + _offset.ms()
 
 
 @functools.cache
