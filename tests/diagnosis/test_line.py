@@ -266,7 +266,9 @@ def test_cores_that_were_not_looked_at_twice_are_not_said_to_drop_nothing() -> N
 
 def test_behind_a_colon_there_is_no_capital_but_of_names() -> None:
     assert clause("No sample was taken yet.") == "no sample was taken yet"
-    assert clause("IPv6 is off.") == "IPv6 is off"
+    assert clause("A route. The next.") == "a route. The next"
+    for said in ("IPv6 is off", "Weir does not know it", "Wan1 is down", "Notes is a name", "A1 is a port"):
+        assert clause(f"{said}.") == said
     cases: list[dict[str, Any]] = [
         {"queue": line(unmeasured="No sample was taken yet.")},
         {"queue": None, "queue_unknown": "No sample was taken yet."},

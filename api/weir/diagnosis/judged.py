@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -56,10 +57,14 @@ def rate(bps: float) -> str:
     return shown(Number("", bps, "bit/s"))
 
 
+_OPENER = re.compile(r"^(The|An?|There|This|No|Its?|Nobody|Another|Only|More|Each|Not|Nothing)\b")
+"""Words that a name never is, as in `webui/src/ui/format.ts`."""
+
+
 def clause(text: str) -> str:
-    """What somebody else said, as it stands behind a colon: without capital and full stop."""
-    is_word = text[1:2].islower() or text[1:2] == " "
-    return (text[:1].lower() + text[1:] if is_word else text).rstrip(".")
+    """What somebody else said, as it stands behind a colon: without full stop, and without a capital but of a
+    name."""
+    return _OPENER.sub(lambda found: found[0].lower(), text).rstrip(".")
 
 
 def worst(found: Iterable[Judged]) -> Judged | None:
