@@ -262,6 +262,18 @@ def test_codes_are_not_guessed_from_many_addresses(service: Service, admin: Prin
             with_code(service, "000000", ELSEWHERE)
 
 
+def test_guesses_at_one_that_was_removed_do_not_count_for_the_next(
+    service: Service, admin: Principal, clock: Clock
+) -> None:
+    begun(service, admin, clock)
+    for number in range(18):
+        clock.pass_s(64)
+        assert refusal(service, f"{number:06}", f"198.51.100.{number}") == "wrong-code"
+    service.second_factor.remove(admin, GOOD)
+    secret, _ = begun(service, admin, clock)
+    assert with_code(service, code_now(secret, clock), ELSEWHERE).username == "admin"
+
+
 def test_guesses_keep_no_known_device_out(service: Service, admin: Principal, clock: Clock) -> None:
     device = sign_in(service).device
     secret, _ = begun(service, admin, clock)

@@ -286,7 +286,7 @@ class AuthService:
                 raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
             if needs_code(current, source):
                 take_code(writer, user.id, code, now_ms)
-                throttle.code_was_right(writer, user.id)
+                throttle.forget_codes(writer, user.id)
             throttle.succeeded(writer, user.username, source, own)
             writer.use_device(passwords.hash_secret(device), user.id, now_ms, MAX_DEVICES)
             writer.drop_old_sessions(now_ms, now_ms - IDLE_MS)

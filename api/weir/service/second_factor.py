@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
-from weir.service import audit, passwords, totp
+from weir.service import audit, passwords, throttle, totp
 from weir.service.permissions import requires
 from weir.service.proof import need_session, prove_password
 from weir.service.types import Principal
@@ -121,4 +121,5 @@ def take_code(writer: AccountWriter, user_id: int, code: str, now_ms: int) -> No
 def _remove(writer: AccountWriter, by: Principal, user_id: int, username: str) -> None:
     if not writer.remove_second_factor(user_id):
         raise NotFound(f"{username!r} has no second factor", path="second-factor")
+    throttle.forget_codes(writer, user_id)
     audit.write(writer, audit.entry_of(by, "second-factor.remove", username))

@@ -65,7 +65,8 @@ def begin_code(writer: AccountWriter, user_id: int, now_ms: int) -> None:
     _count(writer, {_code_of(user_id): CODE}, now_ms)
 
 
-def code_was_right(writer: AccountWriter, user_id: int) -> None:
+def forget_codes(writer: AccountWriter, user_id: int) -> None:
+    """Guesses of its codes count no more: one was right, or they were of a second factor that is gone."""
     writer.clear_throttle(_code_of(user_id))
 
 
