@@ -117,3 +117,19 @@ def test_a_message_under_way_is_not_given_up_for_newer_ones(receiver: Receiver) 
     until("all are sent", lambda: waits(box) == (0, 5))
     assert receiver.tried == ["first", *(f"m{number}" for number in range(5, MOST_WAITING + 4))]
     box.stop()
+
+
+def test_a_failure_of_the_router_is_told_and_tried_again(receiver: Receiver) -> None:
+    def fail(_: Message) -> Outcome:
+        raise KeyError("recipients")
+
+    box = Outbox("noc", fail, first_wait_s=LONG_S)
+    put(box, "first")
+    until("it failed", lambda: box.state()["last_error"])
+    assert box.state()["last_error"] == "the router could not try it (KeyError); its log says more"
+    assert waits(box) == (1, 0)
+    receiver.takes = True
+    box.hurry(receiver)
+    until("it is sent in another way", lambda: waits(box) == (0, 0))
+    assert receiver.tried == ["first"]
+    box.stop()

@@ -107,7 +107,15 @@ class Outbox:
     def _run(self) -> None:
         while (taken := self._next()) is not None:
             item, send = taken
-            self._settle(item, send, send(item.message))
+            self._settle(item, send, self._attempt(send, item.message))
+
+    def _attempt(self, send: Send, message: Message) -> Outcome:
+        """A failure of the router itself is one of the attempt, so that what waits is not forgotten."""
+        try:
+            return send(message)
+        except Exception as error:
+            log.exception("alert target %s: sending failed; it goes on", self.name)
+            return Outcome(False, f"the router could not try it ({type(error).__name__}); its log says more")
 
     def _next(self) -> tuple[_Waiting, Send] | None:
         """The oldest, once the receiver is due; None when the outbox is stopped."""
