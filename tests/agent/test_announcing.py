@@ -21,6 +21,7 @@ from tests.agent.rig import Rig, lan, running, wan
 from tests.agent.test_effects import committed
 from tests.agent.test_parts import configured
 from tests.polling import until
+from weir.backends.announced import Announced
 from weir.backends.announcing import CONF, AnnouncingBackend
 from weir.backends.daemons import SETTLED_S
 from weir.kinds.dns import Dns
@@ -226,6 +227,17 @@ def test_a_clock_that_is_set_ends_nothing_early_nor_late(tmp_path: Path) -> None
             assert PREFIX not in made(tmp_path, [1061.0], ahead_s).files({"lo": changed})[CONF]
     finally:
         backend.daemon.stop()
+
+
+def test_a_memory_from_before_deadlines_is_read_and_one_bad_row_costs_no_other(tmp_path: Path) -> None:
+    """It has seconds by the clock on the wall."""
+    memory = tmp_path / "memory.json"
+    rows = {PREFIX: [60, 1030.5], OTHER: [60, None], "2001:db8:66::/64": [60, "noon"], "x": 3}
+    memory.write_text(json.dumps({"eth8": rows, "eth9": {PREFIX: [60, 990.0]}}))
+    held = Announced(memory, lambda: Now(1_000_000, "this boot", 5000))
+    assert held.ended({}) == {"eth8": [PREFIX, OTHER]}
+    late = Announced(memory, lambda: Now(1_031_000, "this boot", 36_000))
+    assert late.ended({}) == {"eth8": [OTHER]}
 
 
 def test_what_no_host_has_any_more_leaves_by_itself_and_that_is_no_drift(

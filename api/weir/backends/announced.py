@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 from weir.adapters import files
 from weir.parts.announcing import AnnounceSpec, PrefixSpec, Wanted
@@ -87,10 +88,7 @@ class Announced:
     def _read(self) -> Held:
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
-            return {
-                str(name): {str(prefix): _row(*row) for prefix, row in prefixes.items()}
-                for name, prefixes in found.items()
-            }
+            return {str(name): dict(self._rows(prefixes)) for name, prefixes in found.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
@@ -98,6 +96,15 @@ class Announced:
                 "%s cannot be read, so old prefixes are not announced as ended: %s", self._path, error
             )
             return {}
+
+    def _rows(self, prefixes: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
+        """One that cannot be read costs no other. Raises `AttributeError` for what is no mapping."""
+        for prefix, row in prefixes.items():
+            try:
+                yield prefix, _row(*row)
+            except (ValueError, TypeError, OverflowError) as error:
+                text = "%s: what it says of %s cannot be read, so that is not announced as ended: %s"
+                log.warning(text, self._path, prefix, error)
 
     def ended(self, wanted: Wanted, *, also_over: bool = False) -> dict[str, list[str]]:
         """What was announced and is not wanted any more while a host may have it; with `also_over` also what
@@ -165,10 +172,13 @@ class Announced:
             log.warning("%s cannot be written: %s", self._path, error.strerror)
 
 
-def _row(valid_s: int, until: Sequence[str | int] | None) -> Row:
-    """Of `_row_json`. Raises `TypeError`, `ValueError`."""
+def _row(valid_s: int, until: Sequence[str | int] | float | None) -> Row:
+    """Of `_row_json`, or as it was written before there were deadlines: seconds by the clock on the wall.
+    Raises `TypeError`, `ValueError`, `OverflowError`."""
     if until is None:
         return int(valid_s), None
+    if isinstance(until, int | float):
+        return int(valid_s), Deadline(int(valid_s), int(until * 1000), "", 0)
     window_s, wall_ms, boot_id, boottime_ms = until
     return int(valid_s), Deadline(int(window_s), int(wall_ms), str(boot_id), int(boottime_ms))
 
