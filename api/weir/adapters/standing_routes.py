@@ -61,7 +61,7 @@ def change(put: Iterable[KernelRoute], remove: Iterable[KernelRoute], metric: in
 
 
 def batch(lines: Sequence[str]) -> None:
-    """Have `ip` do them all. One that the kernel does not take any more, as its interface went meanwhile, is
+    """Have `ip` do them all; a line has no options, and its destination tells the family. One that the kernel does not take any more, as its interface went meanwhile, is
     no fault: that is an event, and another look."""
     if not lines:
         return
@@ -72,10 +72,9 @@ def batch(lines: Sequence[str]) -> None:
 
 
 def _line(verb: str, route: KernelRoute, metric: int) -> str:
-    version = "-6 " if ":" in route.destination else ""
     kind = "" if route.kind == "unicast" else f"{route.kind} "
     where = f"{route.destination} table {route.table} proto {OUR_PROTO} metric {metric}"
-    return f"{version}route {verb} {kind}{where} {' '.join(_hop_words(route))}".rstrip()
+    return f"route {verb} {kind}{where} {' '.join(_hop_words(route))}".rstrip()
 
 
 def _hop_words(route: KernelRoute) -> Iterator[str]:

@@ -37,6 +37,5 @@ def change(add: Iterable[TunnelRoute], remove: Iterable[TunnelRoute]) -> None:
 
 
 def _line(verb: str, route: TunnelRoute) -> str:
-    version = "-6 " if ":" in route.destination else ""
     where = f"{route.destination} dev {route.device} table {route.table} proto {OUR_PROTO}"
-    return f"{version}route {verb} {where}"
+    return f"route {verb} {where}"
