@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from weir.adapters.netlink import OUR_PROTO
 from weir.adapters.process import run
@@ -30,6 +31,9 @@ FRR_OSPF_PROTO = 188
 """RTPROT_OSPF."""
 OSPF_METRIC = BEHIND_ALL | FRR_OSPF_PROTO
 MAIN_TABLE = "254"
+_REFUSED = re.compile(r"(?:^ip: )?(?:Error: |RTNETLINK answers: )?(\S.*?)\.? Command failed -:(\d+)")
+"""Of what `ip -force -batch` says: each reason, and the line that it is of."""
+Route = TypeVar("Route", bound=Hashable)
 
 
 def _links_of_vrfs() -> list[dict[str, Any]]:
@@ -54,21 +58,26 @@ def change(put: Iterable[KernelRoute], remove: Iterable[KernelRoute], metric: in
     """Make copies, or make them so; then remove others. Each protocol's have a metric of their own."""
     batch(
         [
-            *(_line("replace", route, metric) for route in put),
-            *(_line("del", route, metric) for route in remove),
+            *((route, _line("replace", route, metric)) for route in put),
+            *((route, _line("del", route, metric)) for route in remove),
         ]
     )
 
 
-def batch(lines: Sequence[str]) -> None:
-    """Have `ip` do them all; a line has no options, and its destination tells the family. One that the kernel does not take any more, as its interface went meanwhile, is
-    no fault: that is an event, and another look."""
+def batch(lines: Sequence[tuple[Route, str]]) -> dict[Route, str]:
+    """Have `ip` do them all; a line has no options, and its destination tells the family. One that the kernel
+    does not take any more, as its interface went meanwhile, is no fault: that is an event, and another look.
+
+    Gives, by the route, why a line was not done, of as many as `ip` is quoted with. Raises `Unavailable`.
+    """
     if not lines:
-        return
+        return {}
     try:
-        run(["ip", "-force", "-batch", "-"], text="\n".join(lines) + "\n")
+        run(["ip", "-force", "-batch", "-"], text="".join(f"{line}\n" for _, line in lines))
     except ApplyFailed as problem:
         log.info("not every route was made or removed: %s", problem.message)
+        return {lines[int(number) - 1][0]: why for why, number in _REFUSED.findall(problem.message)}
+    return {}
 
 
 def _line(verb: str, route: KernelRoute, metric: int) -> str:

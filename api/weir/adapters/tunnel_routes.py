@@ -31,9 +31,14 @@ def read() -> frozenset[TunnelRoute]:
     )
 
 
-def change(add: Iterable[TunnelRoute], remove: Iterable[TunnelRoute]) -> None:
-    """Make routes, then remove others."""
-    batch([*(_line("replace", route) for route in add), *(_line("del", route) for route in remove)])
+def change(add: Iterable[TunnelRoute], remove: Iterable[TunnelRoute]) -> dict[TunnelRoute, str]:
+    """Make routes, then remove others; why that was not done of some."""
+    return batch(
+        [
+            *((route, _line("replace", route)) for route in add),
+            *((route, _line("del", route)) for route in remove),
+        ]
+    )
 
 
 def _line(verb: str, route: TunnelRoute) -> str:

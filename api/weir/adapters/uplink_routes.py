@@ -39,9 +39,14 @@ def read() -> frozenset[UplinkRoute]:
     )
 
 
-def change(put: Iterable[UplinkRoute], remove: Iterable[UplinkRoute]) -> None:
-    """Remove routes, then make others."""
-    batch([*(_line("del", route) for route in remove), *(_line("replace", route) for route in put)])
+def change(put: Iterable[UplinkRoute], remove: Iterable[UplinkRoute]) -> dict[UplinkRoute, str]:
+    """Remove routes, then make others; why that was not done of some."""
+    return batch(
+        [
+            *((route, _line("del", route)) for route in remove),
+            *((route, _line("replace", route)) for route in put),
+        ]
+    )
 
 
 def _line(verb: str, route: UplinkRoute) -> str:

@@ -148,6 +148,11 @@ def step(backend: str, action: Action, what: str, text: str) -> Step:
     return Step(backend, action, what, text)
 
 
+def because(text: str, why: str | None) -> str:
+    """What verification found, with what the kernel said when it was to be done."""
+    return f"{text} ({why})" if why else text
+
+
 def refuse(backend: str, wrong: Sequence[str]) -> None:
     """Raise `ApplyFailed` if verification found anything; the sentence has the first few."""
     if wrong:

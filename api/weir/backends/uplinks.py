@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from weir.adapters import uplink_routes
 from weir.adapters.netlink import Links
 from weir.adapters.uplink_routes import FIRST_METRIC, UplinkRoute
-from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.backends.backend import Comparison, Look, Topic, because, refuse, step
 from weir.kinds.uplink import Uplink
 from weir.kinds.uplink_check import UplinkCheck
 from weir.model.objects import ConfigObject
@@ -46,6 +46,8 @@ class UplinksState:
 class UplinksDifference:
     put: tuple[UplinkRoute, ...]
     remove: tuple[UplinkRoute, ...]
+    refused: dict[UplinkRoute, str] = field(default_factory=dict, compare=False)
+    """Why the kernel did not take a change, once it was made."""
 
     def __bool__(self) -> bool:
         return bool(self.put or self.remove)
@@ -81,17 +83,20 @@ class UplinksBackend:
         return UplinksDifference(tuple(sorted(asked - held.routes)), tuple(sorted(held.routes - asked)))
 
     def apply(self, difference: UplinksDifference) -> None:
-        uplink_routes.change(difference.put, difference.remove)
+        difference.refused.update(uplink_routes.change(difference.put, difference.remove))
 
     def verify(self, difference: UplinksDifference) -> None:
         """An interface that went down meanwhile has taken its route along, which is an event."""
-        held = self.read()
+        held, why = self.read(), difference.refused
         missing = [r for r in difference.put if r.device in held.up and r not in held.routes]
         left = [r for r in difference.remove if r in held.routes]
         refuse(
             "uplinks",
-            [f"there is no route for checks {_words(route)}" for route in missing]
-            + [f"there is still a route for checks {_words(route)}" for route in left],
+            [because(f"there is no route for checks {_words(route)}", why.get(route)) for route in missing]
+            + [
+                because(f"there is still a route for checks {_words(route)}", why.get(route))
+                for route in left
+            ],
         )
 
     def effects(self, look: _Look) -> Iterator[Effect]:

@@ -17,7 +17,7 @@ from weir.adapters import files, tunnel_routes
 from weir.adapters.netlink import Links
 from weir.adapters.tunnel_routes import TunnelRoute
 from weir.adapters.wireguard import PeerState, Tunnel, Tunnels
-from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.backends.backend import Comparison, Look, Topic, because, refuse, step
 from weir.backends.wireguard_explained import explain
 from weir.model.address import is_dns_name
 from weir.model.endpoint import split_endpoint
@@ -55,6 +55,8 @@ class WireguardDifference:
     endpoints: dict[str, str] | None = None
     """What is to be remembered, if it is something else."""
     missing: list[str] = field(default_factory=list)
+    refused: dict[TunnelRoute, str] = field(default_factory=dict)
+    """Why the kernel did not take a change, once it was made."""
 
     def __bool__(self) -> bool:
         changes = self.tunnels or self.peers or self.gone or self.add or self.remove
@@ -68,8 +70,8 @@ class WireguardDifference:
                 for t in self.tunnels
             ),
             *(step("wireguard", "change", "peer", f"{peer.id} of {peer.ifname}") for peer, _ in self.peers),
-            *(step("wireguard", "add", "route", f"{r.destination} by {r.device}") for r in self.add),
-            *(step("wireguard", "remove", "route", f"{r.destination} by {r.device}") for r in self.remove),
+            *(step("wireguard", "add", "route", _words(route)) for route in self.add),
+            *(step("wireguard", "remove", "route", _words(route)) for route in self.remove),
         ]
 
 
@@ -157,7 +159,7 @@ class WireguardBackend:
                 allowed_ips=peer.allowed_ips,
                 endpoint=endpoint,
             )
-        tunnel_routes.change(difference.add, difference.remove)
+        difference.refused.update(tunnel_routes.change(difference.add, difference.remove))
         if difference.endpoints is not None:
             self._remember(difference.endpoints)
 
@@ -165,7 +167,10 @@ class WireguardBackend:
         if difference.missing:
             refuse("wireguard", [f"there is no tunnel {name}" for name in sorted(set(difference.missing))])
         left = self.diff(self.read(), difference.wanted)
-        refuse("wireguard", [f"{step.text} is still to do" for step in left.steps()])
+        why = {_words(route): said for route, said in difference.refused.items()}
+        refuse(
+            "wireguard", [because(f"{one.text} is still to do", why.get(one.text)) for one in left.steps()]
+        )
 
     def explain(
         self,
@@ -256,3 +261,7 @@ class WireguardBackend:
 
 
 _MOST_KNOWN = 20_000
+
+
+def _words(route: TunnelRoute) -> str:
+    return f"{route.destination} by {route.device}"
