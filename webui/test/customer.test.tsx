@@ -2,6 +2,7 @@
 import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
+import { setSession } from "@/api/session";
 import type { Pair, QueueStats } from "@/api/types";
 import { usedText } from "@/pages/queue/used";
 import { statsOf } from "./mock/live";
@@ -199,5 +200,15 @@ describe("the sign-in page", () => {
     const shown = await screen.findByText(/Authorised persons only/);
     expect(shown.textContent).toBe(notice);
     expect(shown.querySelector("script")).toBeNull();
+  });
+
+  it("shows it where the password is asked for again, over the page", async () => {
+    router.state.banner = "Authorised persons only.";
+    renderAt("/");
+    await screen.findByRole("heading", { name: "Overview" });
+    act(() => setSession("lost"));
+    const dialog = within(await screen.findByRole("dialog", { name: "Your session has ended" }));
+    expect(await dialog.findByText("Authorised persons only.")).toBeTruthy();
+    expect(dialog.getByLabelText(/Password/)).toBeTruthy();
   });
 });

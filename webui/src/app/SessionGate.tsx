@@ -7,6 +7,7 @@ import { asProblem } from "@/api/problem";
 import { meQuery, queryClient } from "@/api/queries";
 import { setSession, useSession } from "@/api/session";
 import { Note, Page, Skeleton } from "@/ui/blocks";
+import { LoginBanner } from "./LoginBanner";
 import { PasswordForm } from "./PasswordForm";
 import { SignInForm } from "./SignInForm";
 
@@ -50,6 +51,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
         size="sm"
       >
         <div className="stack">
+          <LoginBanner />
           <p className="dim">Sign in again to go on. What you typed is still here.</p>
           <SignInForm username={me.data.username} onDone={() => void queryClient.invalidateQueries()} />
         </div>

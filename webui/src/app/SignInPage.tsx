@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { nameQuery, setupQuery } from "@/api/queries";
 import { useSession } from "@/api/session";
+import { LoginBanner } from "./LoginBanner";
 import classes from "./SignIn.module.css";
 import { SignInForm } from "./SignInForm";
 
@@ -20,8 +21,7 @@ export function SignInPage() {
   const [done, setDone] = useState(false);
   const setup = useQuery(setupQuery).data;
   const isNew = setup?.needed === true;
-  const told = useQuery(nameQuery).data;
-  const name = told?.hostname ?? null;
+  const name = useQuery(nameQuery).data?.hostname ?? null;
   useEffect(() => {
     document.title = `${isNew ? "First setup" : "Sign in"} · ${name ?? "Weir"}`;
   }, [isNew, name]);
@@ -41,7 +41,7 @@ export function SignInPage() {
             </>
           )}
         </h1>
-        {told?.login_banner ? <p className={classes.notice}>{told.login_banner}</p> : null}
+        <LoginBanner />
         {isNew ? (
           <Suspense fallback={null}>
             <SetupPage setup={setup} onDone={() => setDone(true)} />
