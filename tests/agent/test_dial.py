@@ -34,16 +34,16 @@ def test_no_address_of_the_router_is_called(rig: Rig, address: str) -> None:
 @pytest.mark.parametrize(
     ("address", "what"),
     [
-        ("169.254.169.254", "link-local"),
-        ("::ffff:169.254.169.254", "link-local"),
-        ("fe80::1", "link-local"),
-        ("224.0.0.1", "an address of many"),
-        ("ff02::1", "an address of many"),
-        ("203.0.113.255", "an address of many"),
-        ("2001:db8:64::", "an address of many"),
+        ("169.254.169.254", "a link-local address"),
+        ("::ffff:169.254.169.254", "a link-local address"),
+        ("fe80::1", "a link-local address"),
+        ("224.0.0.1", "a multicast, broadcast or anycast address"),
+        ("ff02::1", "a multicast, broadcast or anycast address"),
+        ("203.0.113.255", "a multicast, broadcast or anycast address"),
+        ("2001:db8:64::", "a multicast, broadcast or anycast address"),
     ],
 )
 def test_nothing_is_sent_to_link_local_addresses_nor_to_many(rig: Rig, address: str, what: str) -> None:
     with netns.inside(rig.router), pytest.raises(Failed) as refused:
         dial(address, 25)
-    assert str(refused.value) == f"{address} is {what}: nothing is sent there"
+    assert str(refused.value) == f"{address} is {what}, to which nothing is sent"

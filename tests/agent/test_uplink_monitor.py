@@ -142,8 +142,8 @@ def test_what_is_told_of_a_switch_is_what_is_known(
     with caplog.at_level(logging.INFO):
         monitor.look()
     (fibre, lte) = [text for text in caplog.messages if text.startswith("uplink ")]
-    assert fibre == "uplink fibre is down (nothing checks it); no uplink works, and lte is to stay in use"
-    assert lte == "uplink lte is down (nothing checks it); no uplink works, and this one is to stay in use"
+    assert fibre == "uplink fibre is down (nothing checks it); no uplink works, and lte stays in use"
+    assert lte == "uplink lte is down (nothing checks it); no uplink works, and this one stays in use"
 
 
 def test_a_default_route_that_cannot_be_read_leaves_the_rest_known(

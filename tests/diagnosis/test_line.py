@@ -211,7 +211,8 @@ def test_an_uplink_that_is_up_is_told_with_what_its_checks_said() -> None:
     checked = Uplink("fiber", "up", "c1: answer in 12.0 ms", 12_000.0, 0.0)
     answer = judge(healthy(checked=checked, uplink_by=BY, internet_round_trip_us=None))
     assert at(answer, "uplink").sentence == (
-        f"wan0 is up, 1 Gbit/s, 0 errors in 110 s. {BY} By its checks it is up (last: c1: answer in 12.0 ms)."
+        f"wan0 is up, 1 Gbit/s, 0 errors in 110 s. {BY} Its checks say that it is up "
+        "(last answers: c1: answer in 12.0 ms)."
     )
     assert at(answer, "internet").sentence == "The fastest check of uplink fiber is answered after 12 ms."
     assert at(answer, "internet").state == "clear"

@@ -170,7 +170,8 @@ def test_the_uplink_in_use_and_what_its_checks_say_are_told(api: Client, world: 
     assert answer["uplink"] == {"id": "fiber", "status": "up", "answers": "c1: answer in 12.0 ms"}
     uplink, internet = place(answer, "uplink"), place(answer, "internet")
     assert uplink["sentence"].endswith(
-        "It is uplink fiber, the one in use. By its checks it is up (last: c1: answer in 12.0 ms)."
+        "It is uplink fiber, the one in use. Its checks say that it is up "
+        "(last answers: c1: answer in 12.0 ms)."
     )
     assert (internet["state"], internet["sentence"]) == (
         "clear",

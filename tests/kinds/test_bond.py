@@ -320,7 +320,10 @@ def effects(old: Interface, new: Interface) -> dict[str, str]:
 
 def test_what_a_change_costs_is_said() -> None:
     assert effects(UPLINK, bond("eth1", "eth2", hash_policy="layer3+4")) == {}
-    assert "eth3 joins bond0: the other end may" in effects(UPLINK, bond("eth1", "eth2", "eth3"))["resets"]
+    assert effects(UPLINK, bond("eth1", "eth2", "eth3"))["resets"] == (
+        "eth3 joins bond0: the other end may send to it before LACP lets it take packets, and those packets "
+        "are lost"
+    )
     static = [bond(*ports, mode="balance-xor") for ports in (("eth1",), ("eth1", "eth2"))]
     assert effects(*static) == {}, "nobody at the other end has to agree"
     left = effects(UPLINK, bond("eth1"))

@@ -109,9 +109,9 @@ class UplinkMonitor:
 
     def _tell(self, name: str, status: str, first: str) -> None:
         heard = "; ".join(f"{one.check.text}: {one.text}" for one in self._of(name)) or "nothing checks it"
-        where = f"new connections are to leave by {first}"
+        where = f"new connections will leave by {first}"
         if self._uplinks.verdict(first).status == DOWN:
-            where = f"no uplink works, and {'this one' if first == name else first} is to stay in use"
+            where = f"no uplink works, and {'this one' if first == name else first} stays in use"
         log.log(
             logging.WARNING if status == DOWN else logging.INFO,
             "uplink %s is %s (%s); %s",

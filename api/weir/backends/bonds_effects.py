@@ -47,6 +47,7 @@ def _of_bond(old: BondSpec, new: BondSpec) -> Iterator[Effect]:
 def _joining(name: str, come: list[str], before: set[str]) -> Iterator[Effect]:
     """Each end learns when the other one takes frames by a message, and many only ask whether it agrees."""
     if come and before:
-        text = f"{', '.join(come)} {'joins' if len(come) == 1 else 'join'} {name}"
-        early = "the other end may send to it before LACP lets it take packets"
+        joins, it, takes = ("joins", "it", "it take") if len(come) == 1 else ("join", "them", "them take")
+        text = f"{', '.join(come)} {joins} {name}"
+        early = f"the other end may send to {it} before LACP lets {takes} packets, and those packets are lost"
         yield Effect("interface", name, "resets", f"{text}: {early}", MOVES_MS)

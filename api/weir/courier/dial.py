@@ -56,9 +56,9 @@ def _refused(text: str) -> str:
     if mapped.is_loopback or mapped.is_unspecified or kind == _LOCAL:
         return "this router itself"
     if mapped.is_link_local:  # where clouds tell a machine's credentials
-        return "link-local: nothing is sent there"
+        return "a link-local address, to which nothing is sent"
     if mapped.is_multicast or kind in _OF_MANY:
-        return "an address of many: nothing is sent there"
+        return "a multicast, broadcast or anycast address, to which nothing is sent"
     return ""
 
 

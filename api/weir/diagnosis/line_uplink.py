@@ -23,7 +23,7 @@ def uplink(measured: Measured) -> Judged:
         return failed
     said, numbers, unknown = [found.sentence, measured.uplink_by], found.numbers, found.unknown
     if checked is not None and checked.status == "up" and found.state != "trouble":
-        said.append(f"By its checks it is up (last: {clause(checked.answers)}).")
+        said.append(f"Its checks say that it is up (last answers: {clause(checked.answers)}).")
         numbers += _check_numbers(checked)
     elif checked is not None and checked.status == "unknown":
         why = f"its checks: {clause(checked.answers)}" if checked.answers else "it has no checks"

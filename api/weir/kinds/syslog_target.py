@@ -90,7 +90,8 @@ KIND = Declaration(
         "sent": Whole(
             0,
             MAX_EXACT,
-            help="Messages that were sent, and by TCP and TLS acknowledged, since the agent's start.",
+            help="Messages that were sent since the agent's start; with TCP and TLS, "
+            "those that were acknowledged.",
         ),
         "waiting": Whole(0, MAX_EXACT, help="Messages that wait to be sent, or acknowledged."),
         "lost": Whole(

@@ -11683,7 +11683,7 @@ export interface components {
             disabled?: boolean | null;
         };
         SyslogTargetStateFields: {
-            /** @description Messages that were sent, and by TCP and TLS acknowledged, since the agent's start. */
+            /** @description Messages that were sent since the agent's start; with TCP and TLS, those that were acknowledged. */
             sent: number | null;
             /** @description Messages that wait to be sent, or acknowledged. */
             waiting: number | null;
