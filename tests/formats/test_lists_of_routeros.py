@@ -321,7 +321,7 @@ def test_a_rule_that_lets_pass_what_a_set_of_this_router_holds_says_so(rule: str
     assert import_of(text.format(rule), Document(before.others)).lines[-1].code == before.lines[-1].code
     by_hand = from_json("set-entry", {"id": "one", "set": "office", "value": "192.0.2.9/32"})
     report = import_of(text.format(rule), Document([*before.others, by_hand]))
-    said = "1 entry of “office” was here before: the rule is about these, too."
+    said = "1 entry of “office” was here before: the rule matches these, too."
     assert (said in report.lines[-1].reason) is is_told
 
 
@@ -329,4 +329,4 @@ def test_a_rule_that_weir_cannot_take_says_what_it_stopped() -> None:
     lists = "/ip firewall address-list\nadd list=office address=192.0.2.1\n/ip firewall filter\n"
     report = import_of(f"{lists}add chain=more action=return src-address-list=office\n")
     assert report.lines[-1].fate == "left-out"
-    assert "What it stopped or led elsewhere is up to the rules after it" in report.lines[-1].reason
+    assert "The rules after it and the zones now decide" in report.lines[-1].reason

@@ -74,7 +74,7 @@ def test_the_drop_rule_of_the_policy_is_said_to_be_missing_where_a_later_rule_le
     assert drop["disabled"] is True
     line = next(line for line in report.lines if "action=drop" in line.source)
     assert (line.fate, line.code) == ("warning", "match-not-taken")
-    assert "What it stopped" in line.reason
+    assert "The rules after it and the zones now decide" in line.reason
 
 
 @pytest.mark.parametrize(

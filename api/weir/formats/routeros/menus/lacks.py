@@ -16,7 +16,7 @@ from weir.formats.routeros.menus.table import Menu, Row
 from weir.kinds.sets import SetEntry
 from weir.model.zones import WAN
 
-_STOPPED = "What it stopped or led elsewhere is up to the rules after it and to the zones."
+_STOPPED = "The rules after it and the zones now decide what happens to these packets."
 _EXEMPTED = "What it exempted is translated as the rules after it say."
 
 
@@ -87,7 +87,7 @@ class _Lacks:
         for name in _address_lists(row):
             if count := self._here[address_set_id(self._router, name)]:
                 what = _were(count, f"entry of {quoted(name)}", f"entries of {quoted(name)}")
-                row.warn("more-entries", f"{what} here before: the rule is about these, too.")
+                row.warn("more-entries", f"{what} here before: the rule matches these, too.")
 
     def say_of_every_wan(self, row: Row) -> None:
         """A NAT rule about the list WAN is about every WAN here, and there may be others."""

@@ -161,7 +161,7 @@ def keep_out_of_force(row: Row, body: Json) -> None:
     missing = ", ".join(row.unfit)
     if row.unfit and not body.get("disabled"):
         body["disabled"] = True
-        text_ = f"It is imported disabled: without {missing} it would be about more than it was."
+        text_ = f"It is imported disabled: without {missing} it would match more than it did."
         row.warn("match-not-taken", text_)
     elif row.unfit:
         row.warn("match-not-taken", f"It was disabled, and stays so: it lacks {missing}.")

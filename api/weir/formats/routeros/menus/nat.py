@@ -132,7 +132,7 @@ def _direction(row: Row, body: Json, chain: str, action: str) -> None:
     kind = body["type"]
     named = row.get("out_interface") or row.get("out_list") or row.unfit
     if kind in ("masquerade", "source") and not named:
-        row.changed("wan-only", "It has no outgoing interface: in Weir it is about every WAN.")
+        row.changed("wan-only", "It has no outgoing interface: in Weir it applies to every WAN.")
     arrives = row.get("in_interface") or row.get("in_list")
     if kind == "destination":
         body["hairpin"] = not arrives
@@ -158,10 +158,10 @@ def _say_where_it_arrives(row: Row, kind: str) -> None:
     is_addressed = "destination" in row.values or "destination_list" in row.values or row.get("local")
     if kind == "redirect":
         row.warn(
-            "wan-only", "It names no interface: in Weir it is about every WAN, and not about hosts inside."
+            "wan-only", "It names no interface: in Weir it applies to every WAN, but not to hosts inside."
         )
     elif not is_addressed:
-        text = "It names no address: in Weir it is about the router's own, and not about others."
+        text = "It names no address: in Weir it applies to the router's own, but not to others."
         row.warn("wan-only", text)
 
 

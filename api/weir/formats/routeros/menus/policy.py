@@ -14,6 +14,9 @@ _OF_THE_POLICY = _WITHOUT_MATCHES | {
     *("in-interface", "in-interface-list", "connection-state", "connection-nat-state")
 }
 _UNASKED = {"new", "invalid", "untracked"}
+_PASSES = (
+    "Weir lets port forwards pass without a rule. A later rule that drops everything would still stop them."
+)
 _ANSWERS = {"established", "related"}
 
 
@@ -22,8 +25,7 @@ def is_of_the_policy(row: Row, action: str) -> bool:
     says so then."""
     nat = row.given.get("connection-nat-state")
     if nat == "dstnat" and action == "accept":
-        text = "Port forwards pass by themselves (allow). A rule after it that drops all would stop them."
-        row.leave_out("policy", text)
+        row.leave_out("policy", _PASSES)
         return True
     if nat == "!dstnat" and action == "drop" and _comes_from_wans(row) and _is_last_word(row):
         row.leave_out("policy", "The firewall's policy drops what comes from the zone wan unasked.")

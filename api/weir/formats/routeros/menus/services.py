@@ -117,7 +117,7 @@ def _forward(router: Router, row: Row, name: str) -> None:
     object_id = router.id_of("dns-forward", name, slug(name, "forward"))
     before = router.wanted.get(("dns-forward", object_id))
     if before is not None and not before.body.get("disabled") and before.body["servers"] != body["servers"]:
-        raise ValueError(f"Names below {name} are asked by a command before, and elsewhere.")
+        raise ValueError(f"An earlier command sends names below {name} to other servers.")
     router.want_in_force("dns-forward", object_id, row.line, body)
 
 
