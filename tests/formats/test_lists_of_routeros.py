@@ -145,6 +145,31 @@ def test_a_list_that_learns_for_two_times_forgets_after_the_shorter(times: tuple
     assert report.lines[1].fate == "changed"
 
 
+@pytest.mark.parametrize(
+    ("said", "timeout_s", "code"),
+    [
+        *((f"address-list-timeout={zero}", 2_592_000, "timeout") for zero in ("0", "0s", "00:00:00", "0ms")),
+        *((f"address-list-timeout={never}", 2_592_000, "timeout") for never in ("none-dynamic", "31d")),
+        ("", 2_592_000, "timeout"),
+        ("address-list-timeout=500ms", 1, "timeout"),
+        ("address-list-timeout=1m", 60, "ok"),
+    ],
+)
+def test_what_is_learnt_for_ever_is_kept_for_as_long_as_weir_can(
+    said: str, timeout_s: int, code: str
+) -> None:
+    text = f"/ip firewall filter\nadd chain=input action=add-src-to-address-list address-list=seen {said}\n"
+    report = import_of(text)
+    assert only(report, "set")["timeout_s"] == timeout_s
+    assert report.lines[0].code == code
+
+
+def test_an_entry_that_expires_in_less_than_a_second_is_left_out() -> None:
+    text = "/ip firewall address-list\nadd list=a address=192.0.2.1 timeout={}\n"
+    assert import_of(text.format("500ms")).lines[0].code == "expires"
+    assert import_of(text.format("00:00:00")).lines[0].code == "ok"
+
+
 @pytest.mark.parametrize(("said", "is_one"), [("", True), ("=yes", True), ("=no", False)])
 def test_a_route_is_a_blackhole_where_the_file_says_so(said: str, is_one: bool) -> None:
     report = import_of(f"/ip route\nadd dst-address=10.0.0.0/8 gateway=192.0.2.1 blackhole{said}\n")

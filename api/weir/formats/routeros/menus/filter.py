@@ -8,7 +8,7 @@ from itertools import product
 
 from weir.formats.quantity import time_ms
 from weir.formats.report import quoted
-from weir.formats.routeros.menus.convert import seconds, text
+from weir.formats.routeros.menus.convert import milliseconds, text
 from weir.formats.routeros.menus.lists import address_set, interface_set, set_of_others
 from weir.formats.routeros.menus.matches import (
     MATCHES,
@@ -70,6 +70,7 @@ _ICMP = {
 }
 _ONE_CODE = ("echo-reply", "echo-request", "packet-too-big", "nd-router-solicit", "nd-router-advert")
 _RATE = re.compile(r"([0-9]{1,9})(?:/([0-9a-z:]{1,20}))?,([0-9]{1,9})(?::packet)?")
+_NEVER = ("none-dynamic", "none-static")
 _LONGEST = f"Weir forgets after {MAX_SET_TIMEOUT_S // 86_400} days."
 
 
@@ -106,13 +107,14 @@ def _limit(value: str, _row: Row) -> tuple[int, int]:
 
 
 def _timeout(value: str, row: Row) -> int:
-    if value in ("none-dynamic", "none-static", "0s"):
+    """In seconds. RouterOS never forgets where it is 0, however that is written, or not said."""
+    wanted_ms = 0 if value in _NEVER else milliseconds(value, row)
+    if wanted_ms == 0 or wanted_ms > MAX_SET_TIMEOUT_S * 1000:
         row.changed("timeout", _LONGEST)
         return MAX_SET_TIMEOUT_S
-    wanted_s = seconds(value, row)
-    if wanted_s > MAX_SET_TIMEOUT_S:
-        row.changed("timeout", _LONGEST)
-    return min(max(wanted_s, 1), MAX_SET_TIMEOUT_S)
+    if wanted_ms % 1000:
+        row.changed("timeout", "Weir forgets after whole seconds, and after one at the earliest.")
+    return max(wanted_ms // 1000, 1)
 
 
 def _filter(router: Router, row: Row) -> None:
@@ -139,6 +141,8 @@ def _filter(router: Router, row: Row) -> None:
     address_matches(row, body, SIDES)
     if action == "add-src-to-address-list":
         name = row.need("add_list", "address-list")
+        if "address-list-timeout" not in row.given:
+            row.values["timeout"] = _timeout(_NEVER[0], row)
         body["add_set"] = address_set(router, name, row.line, learns_s=row.get("timeout", MAX_SET_TIMEOUT_S))
     _what_it_does(row, action)
     _by_interfaces(router, row, body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from weir.formats.identity import slug
 from weir.formats.report import LineDraft, quoted
-from weir.formats.routeros.menus.convert import COMMON, interface_names, prefixes, seconds, text
+from weir.formats.routeros.menus.convert import COMMON, interface_names, milliseconds, prefixes, text
 from weir.formats.routeros.menus.router import InterfaceList, Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
 from weir.model.zones import LAN, NO_ZONE, OPEN, WAN
@@ -187,7 +187,7 @@ def _address_menu(path: str) -> Menu:
         **COMMON,
         "list": Property("list", text),
         "address": Property("address", _addresses),
-        "timeout": Property("timeout", seconds),
+        "timeout": Property("timeout", milliseconds),
     }
     return Menu(path, "an entry of the set of that name", _expiring, fields, {"creation-time": ANY})
 
