@@ -56,6 +56,69 @@ def test_a_list_that_only_a_running_router_knows_is_none(said: str, match: str) 
     assert of_kind(report, "set") == []
 
 
+MORE = "add interface=ether6 list=MORE"
+PARTIAL = {
+    "an include of its line": ("add name=BAD include=$x", "", True),
+    "another property of its line": ("add name=BAD include=BASE disabled=perhaps", "", True),
+    "its line's name": ("add name=$x include=BASE\nadd name=BAD", "", True),
+    "a list that it includes": ("add name=BAD include=MORE\nadd name=MORE include=$x", MORE, True),
+    "a member": ("add name=BAD", "add interface=[find name=ether5] list=BAD", True),
+    "a member's list": ("add name=BAD", "add interface=ether5 list=$x", True),
+    "a property of a member": ("add name=BAD", "add interface=ether5 list=BAD disabled=perhaps", True),
+    "what it excludes": ("add name=BAD exclude=MORE\nadd name=MORE include=$x", MORE, False),
+    "a change of it": ("add name=BAD\nset BAD include=BASE", "", False),
+    "a change of a found one": ("add name=BAD\nset [find name=BAD] exclude=BASE", "", False),
+    "a member that is removed": ("add name=BAD", "remove [find interface=ether1]", False),
+}
+"""By what could not be read: the commands, and whether what is known to be in the list is in it."""
+
+
+@pytest.mark.parametrize("case", PARTIAL)
+@pytest.mark.parametrize("side", ["in", "out"])
+@pytest.mark.parametrize("menu", ["filter\nadd chain=forward", "nat\nadd chain=srcnat action=masquerade"])
+def test_all_others_than_a_list_that_is_known_in_part_are_not_known(menu: str, side: str, case: str) -> None:
+    if "nat" in menu and side == "in":
+        menu = "nat\nadd chain=dstnat action=redirect protocol=tcp dst-port=80"
+    lists, member, holds = PARTIAL[case]
+    text = (
+        f"/interface list\nadd name=BASE\n{lists}\n/interface list member\nadd interface=ether1 list=BAD\n"
+        f"add interface=ether5 list=BASE\n{member}\n/ip address\nadd address=10.0.0.1/24 interface=ether5\n"
+        f"/ip firewall {menu} {side}-interface-list="
+    )
+    report = import_of(f"{text}!BAD\n")
+    rules = of_kind(report, "firewall-rule") + of_kind(report, "nat-rule")
+    assert [rule.get("disabled") for rule in rules] == [True]
+    assert "could not be read" in report.lines[-1].reason
+    report = import_of(f"{text}BAD\n")
+    rules = of_kind(report, "firewall-rule") + of_kind(report, "nat-rule")
+    assert {rule.get("disabled", False) for rule in rules} == {not holds}
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "add interface=ether5 list=GUESTS disabled=yes",
+        "add interface=pppoe-out1 list=GUESTS",
+        "print",
+        '/interface list set [find name=all] comment="all" exclude="" include="" name=all',
+    ],
+)
+def test_the_others_are_known_where_what_was_left_out_cannot_be_one(member: str) -> None:
+    rule = "/ip firewall filter\nadd chain=input in-interface-list=!GUESTS\n"
+    report = import_of(f"{LISTS}{member}\n{rule}")
+    assert "disabled" not in only(report, "firewall-rule")
+
+
+def test_a_drop_rule_about_a_list_that_is_known_in_part_says_so() -> None:
+    report = import_of(
+        "/interface list\nadd name=BASE\nadd name=BAD include=$x\n/interface list member\n"
+        "add interface=ether1 list=BAD\n/ip firewall filter\n"
+        "add chain=input action=drop in-interface-list=BAD\n"
+        "add chain=input action=drop in-interface-list=BASE\nadd chain=input in-interface-list=BAD\n"
+    )
+    assert [line.code for line in report.lines[-3:]] == ["entries-lost", "ok", "ok"]
+
+
 def test_the_others_are_also_interfaces_that_a_later_command_names_first() -> None:
     report = import_of(
         LISTS + "/ip firewall filter\nadd chain=input action=drop in-interface-list=!GUESTS\n"

@@ -107,6 +107,12 @@ def test_the_drop_rule_is_not_the_policy_of_a_router_whose_policy_drops_less(oth
     assert report.lines[-1].code == "match-not-taken"
 
 
+def test_the_drop_rule_is_not_the_policy_where_more_may_be_outside_than_is_known() -> None:
+    lists = LISTS + "add interface=[find] list=WAN\n"
+    report = import_of(f"{lists}/ip firewall filter\n{DROP}")
+    assert report.lines[-1].code == "match-not-taken"
+
+
 ANSWERS = "add chain=forward connection-state=established,related,untracked\n"
 
 

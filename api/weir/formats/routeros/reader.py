@@ -166,12 +166,14 @@ class _Import:
             self._add(command, line)
 
     def _menu_command(self, menu: Menu, command: Command, line: LineDraft) -> None:
-        if not _can_be_read(command, menu.verbs, line):
-            return
         try:
-            self.router.add(menu, command.verb, _decoded(command, line), line)
+            if _can_be_read(command, menu.verbs, line):
+                self.router.add(menu, command.verb, _decoded(command, line), line)
+                return
         except ValueError as error:
             line.note("left-out", "bad-value", str(error))
+        if menu.lose is not None and command.verb not in _READ_ONLY:
+            self.router.lost.setdefault(menu.path, []).append((command.verb, _known_of(command)))
 
     def _add(self, command: Command, line: LineDraft) -> None:
         try:
@@ -252,6 +254,12 @@ def _decoded(command: Command, line: LineDraft) -> dict[str, str]:
     for key in dict.fromkeys(command.repeated):
         line.note("warning", "repeated-property", f"{key} is given twice: the last value counts.")
     return properties
+
+
+def _known_of(command: Command) -> dict[str, str]:
+    """The values of a command that can be known although it is left out as a whole."""
+    known = {key.lower(): raw for key, raw in command.properties.items() if not names_a_variable(raw)}
+    return {key: unescape(raw)[0] for key, raw in known.items()}
 
 
 def _other(command: Command) -> tuple[str, str]:

@@ -125,6 +125,9 @@ class _Lacks:
         if gone := sum(self._members["/interface", name] for name in reached):
             what = _were(gone, "interface of its list", "interfaces of its list")
             row.warn("entries-lost", f"{what} not taken: the rule does not match these here.")
+        elif names and self._router.partial.intersection((*reached, None)):
+            text = "A command about its interface list could not be read: the rule may match less here."
+            row.warn("entries-lost", text)
 
 
 def _were(number: int, one: str, several: str) -> str:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from weir.formats.identity import slug
 from weir.formats.report import LineDraft, quoted
 from weir.formats.routeros.menus.convert import COMMON, interface_names, milliseconds, prefixes, text
@@ -14,6 +16,7 @@ ZONES = {"lan": LAN, "wan": WAN}
 """The lists that say where an interface leads, by their names in small letters."""
 
 
+_OWN_LISTS = ("all", "none", "dynamic", "static")
 _NOTHING = "none"
 """The list that RouterOS has by itself and that holds nothing."""
 
@@ -27,6 +30,30 @@ def _list(router: Router, row: Row) -> None:
     router.lists[name] = InterfaceList(row.line, row.get("include", ()), row.get("exclude", ()))
 
 
+def _lose_list(router: Router, verb: str, given: Mapping[str, str]) -> None:
+    """What a list includes and excludes is not known. An export may also set the lists that RouterOS has."""
+    if verb == "add":
+        router.partial.add(given.get("name") or None)
+        return
+    names = {given.get("find name") or None, given.get("name") or given.get("find name")}
+    if not names.issubset(_OWN_LISTS):
+        router.unclear |= names
+
+
+def _lose_member(router: Router, verb: str, given: Mapping[str, str]) -> None:
+    """Another interface may be in the list. One that Weir does not have is not among the others either."""
+    if verb != "add":
+        router.unclear.add(None)
+        return
+    try:
+        if given.get("interface"):
+            router.interface_id(given["interface"])
+    except ValueError:
+        return
+    if given.get("disabled", "").lower() not in ("yes", "true"):
+        router.partial.add(given.get("list") or None)
+
+
 LIST = Menu(
     "/interface list",
     "LAN and WAN: the zone of their members; any other: a set of interfaces",
@@ -37,6 +64,7 @@ LIST = Menu(
         "include": Property("include", _names),
         "exclude": Property("exclude", _names),
     },
+    lose=_lose_list,
 )
 
 
@@ -89,6 +117,7 @@ MEMBER = Menu(
     _member,
     {"list": Property("list", text), "interface": Property("interface", text), **COMMON},
     after=_fill_lists,
+    lose=_lose_member,
 )
 
 
@@ -108,7 +137,7 @@ def interface_set(router: Router, name: str, line: LineDraft) -> str:
 
 def set_of_others(router: Router, name: str, line: LineDraft) -> str:
     """The set of all interfaces of the file that are not in a list, and belong to no bridge or bond."""
-    router.members(name)
+    router.members(name, is_whole=True)
     object_id = router.id_of("set", ("others", name), f"not-{slug(name, 'list')}-interfaces")
     comment = f"All interfaces but those of the list {name} of RouterOS"
     router.want("set", object_id, None, {"type": "interface", "comment": comment}).also_of(line)
@@ -120,7 +149,7 @@ def fill_others(router: Router) -> None:
     """Once all interfaces that the file names are known."""
     routed = router.routed_interfaces() if router.others else []
     for object_id, name in router.others.items():
-        inside = set(router.members(name))
+        inside = set(router.members(name, is_whole=True))
         line = next(iter(router.wanted["set", object_id].lines))
         for item in routed:
             if item.id not in inside:

@@ -49,7 +49,7 @@ def _list_name(value: str, row: Row) -> str:
     name = value.removeprefix("!")
     if name not in row.router.lists:
         raise ValueError(f"there is no interface list {quoted(name)} in the file")
-    row.router.members(name)
+    row.router.members(name, is_whole=name != value)
     return value
 
 
@@ -140,7 +140,7 @@ def named_interfaces(router: Router, name: str | None, one: str | None = None) -
 
 
 def _others(router: Router, name: str) -> list[str]:
-    members = router.members(name)
+    members = router.members(name, is_whole=True)
     routed = router.once("routed", lambda: _routed_interfaces(router))
     return [item for item in routed if item not in members]
 

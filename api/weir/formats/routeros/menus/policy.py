@@ -38,7 +38,10 @@ def _comes_from_wans(row: Row) -> bool:
     name = row.get("in_list") or ""
     interfaces = [row.values["in_interface"]] if "in_interface" in row.values else []
     if ZONES.get(name.lower()) == WAN:
-        interfaces += row.router.members(name)
+        try:
+            interfaces += row.router.members(name, is_whole=True)
+        except ValueError:
+            return False
     elif not interfaces:
         return False
     return all(row.router.interface_of_id(item).body.get("role") == WAN for item in interfaces)

@@ -75,13 +75,19 @@ class Pool(NamedTuple):
 class Router:
     """`lists` are the interface lists by name; `unmade` says of an interface's name what it is that Weir does
     not have. `filled` are the sets of addresses that have entries, `others` those of the interfaces that are
-    not in a list, with its name. `zoned` are the ids of the interfaces whose zone the file names."""
+    not in a list, with its name. `zoned` are the ids of the interfaces whose zone the file names. `lost` are
+    the commands of a menu that were left out: the verb, and the properties that are known. `partial` are the
+    interface lists that may hold more than is known, `unclear` those of which nothing is certain; None in
+    them stands for all lists."""
 
     def __init__(self, existing: Document) -> None:
         self.existing = existing
         self.wanted: dict[tuple[Kind, str], Wanted] = {}
         self.findings: list[Finding] = []
         self.lists: dict[str, InterfaceList] = {}
+        self.lost: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
+        self.partial: set[str | None] = set()
+        self.unclear: set[str | None] = set()
         self.unmade: dict[str, str] = {}
         self.filled: set[str] = set()
         self.others: dict[str, str] = {}
@@ -95,7 +101,7 @@ class Router:
         self._named: dict[tuple[str, Hashable], str] = {(CHAIN, name): name for name in BUILT_IN}
         self._allocators: dict[str, IdAllocator] = {}
         self._found: dict[Hashable, object] = {}
-        self._resolved: dict[str, list[str]] = {}
+        self._resolved: dict[tuple[str, bool], list[str]] = {}
         self._interfaces: dict[str, Wanted] = {}
 
     def add(self, menu: Menu, verb: str, given: Mapping[str, str], line: LineDraft) -> None:
@@ -112,6 +118,11 @@ class Router:
         for menu in menus:
             for row in self.rows.get(menu.path, ()):
                 self.attempt(row.line, lambda row=row: (row.read(), row.menu.take(self, row)))  # type: ignore[misc]
+                if row.line.fate == "left-out":
+                    self.lost.setdefault(menu.path, []).append((row.verb, row.given))
+            if menu.lose is not None:
+                for verb, given in self.lost.get(menu.path, ()):
+                    menu.lose(self, verb, given)
             if menu.after is not None:
                 menu.after(self)
 
@@ -269,24 +280,28 @@ class Router:
         )
         return {row["interface"] for row in rows}
 
-    def members(self, name: str, seen: tuple[str, ...] = ()) -> list[str]:
+    def members(self, name: str, seen: tuple[str, ...] = (), *, is_whole: bool = False) -> list[str]:
         """The ids of the interfaces of a list: what it includes without what it excludes, and its own members
         (RouterOS manual, Interface Lists). To be asked when all members were read. Raises `ValueError` where
-        the file does not say what is in it; `seen` are the lists that lead to this one."""
-        if name in self._resolved:
-            return self._resolved[name]
+        the file does not say what is in it, and with `is_whole` where there may be more: “not in the list”
+        and what a list excludes need that. `seen` are the lists that lead to this one."""
+        if (name, is_whole) in self._resolved:
+            return self._resolved[name, is_whole]
         if name not in self.lists:
             raise ValueError(f"there is no interface list {quoted(name)} in the file")
         if name in seen or len(seen) > MAX_NESTED_LISTS:
             raise ValueError(f"the interface list {quoted(name)} leads back to itself, or through too many")
+        if {name, None} & (self.unclear | self.partial if is_whole else self.unclear):
+            raise ValueError(f"a command about the interface list {quoted(name)} could not be read")
         known, seen = self.lists[name], (*seen, name)
-        found = {item: None for other in known.include for item in self.members(other, seen)}
+        included = (self.members(other, seen, is_whole=is_whole) for other in known.include)
+        found = {item: None for members in included for item in members}
         for other in known.exclude:
-            for item in self.members(other, seen):
+            for item in self.members(other, seen, is_whole=True):
                 found.pop(item, None)
         found.update(dict.fromkeys(known.members))
-        self._resolved[name] = [self.interface_of_id(item).id for item in found]
-        return self._resolved[name]
+        self._resolved[name, is_whole] = [self.interface_of_id(item).id for item in found]
+        return self._resolved[name, is_whole]
 
     def say(self, code: str, message: str) -> None:
         """Of the file as a whole."""

@@ -37,6 +37,8 @@ class Menu:
     With `must_fit` every property narrows what is meant: one that cannot be expressed is kept in `Row.unfit`,
     and the object must not be in force without it. Of one that `is_opaque` no property is read or shown.
     One that `makes_interface` says what an interface is called. `after` follows when all commands were read.
+    `lose` is told of every command that was left out, also of one that could not be read: its verb, and the
+    properties that are known.
     """
 
     path: str
@@ -49,6 +51,7 @@ class Menu:
     is_opaque: bool = False
     makes_interface: bool = False
     after: Callable[[Router], None] | None = None
+    lose: Callable[[Router, str, Mapping[str, str]], None] | None = None
 
     @property
     def root(self) -> str:
