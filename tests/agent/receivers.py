@@ -38,8 +38,8 @@ def listening(namespace: str, address: str, port: int = 0) -> socket.socket:
 @dataclass
 class MailServer:
     """`way` says how it takes what comes: `takes`, `hangs`, `cuts`, `drips`, `refuses`, `not now`, `repeats`
-    what it is sent to log in, or `refuses one` of the recipients. It speaks as RFC 5321 has it; no part of it
-    is `smtplib`."""
+    what it is sent to log in, `refuses one` of the recipients, `parts badly` or `never parts`. It speaks as
+    RFC 5321 has it; no part of it is `smtplib`."""
 
     listener: socket.socket
     encrypts: ssl.SSLContext | None = None
@@ -116,6 +116,11 @@ class MailServer:
                 say("354 go on")
                 self.mails.append(_until_dot(lines))
                 say("250 2.0.0 Ok: queued as 4711")
+            elif verb == "QUIT" and self.way == "parts badly":
+                say("451 4.3.0 not yet")
+            elif verb == "QUIT" and self.way == "never parts":
+                handle.recv(1)
+                return
             elif verb == "QUIT":
                 say("221 bye")
                 return

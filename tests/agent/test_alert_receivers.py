@@ -115,6 +115,19 @@ def test_a_mail_server_that_misbehaves_is_told_in_plain_words(made: Made, way: s
         assert not server.mails
 
 
+@pytest.mark.parametrize("way", ["parts badly", "never parts"])
+def test_a_mail_that_was_taken_is_delivered_however_the_server_parts(made: Made, way: str) -> None:
+    """It would be sent again otherwise."""
+    rig = made.rig
+    with mail_server(rig.internet, SERVER, way=way) as server:
+        rig.commit(mail(server.port))
+        begun_s = time.monotonic()
+        answer = asked(rig, "noc")
+        assert (answer["delivered"], answer["answer"]) == (True, "250 2.0.0 Ok: queued as 4711")
+        assert time.monotonic() - begun_s < 7
+        assert (len(server.mails), server.commands[-1].upper()) == (1, "QUIT")
+
+
 def test_of_two_recipients_one_may_be_refused(made: Made) -> None:
     rig = made.rig
     with mail_server(rig.internet, SERVER, way="refuses one") as server:

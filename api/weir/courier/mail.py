@@ -6,6 +6,8 @@ from __future__ import annotations
 import smtplib
 import socket
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from email import policy
 from email.message import EmailMessage
 from email.utils import formatdate
@@ -14,6 +16,7 @@ from typing import Any
 from weir.courier.dial import STEP_S, Failed, dial, reply, trusting
 
 _POLICY = policy.SMTP.clone(cte_type="7bit")
+_PARTING_S = 1.0
 
 
 class _Plain(smtplib.SMTP):
@@ -48,7 +51,22 @@ def send(order: dict[str, Any]) -> str:
         return "; but ".join((reply(code, text), *refused))
 
 
-def _session(order: dict[str, Any]) -> smtplib.SMTP:
+@contextmanager
+def _session(order: dict[str, Any]) -> Iterator[smtplib.SMTP]:
+    """One that ends with QUIT (RFC 5321, 4.1.1.10). What the server says to that changes nothing: it has
+    taken the mail, or has not."""
+    session = _opened(order)
+    try:
+        yield session
+    finally:
+        if session.sock is not None:
+            session.sock.settimeout(_PARTING_S)
+        with suppress(smtplib.SMTPException, OSError):
+            session.quit()
+        session.close()
+
+
+def _opened(order: dict[str, Any]) -> smtplib.SMTP:
     said: dict[str, Any] = {
         "host": order["server"],
         "port": order["port"],
