@@ -230,6 +230,18 @@ def test_a_limit_that_packets_meet_is_the_culprit_and_not_checks_that_nobody_ans
     assert at(answer, "uplink").state == "trouble"
 
 
+def test_drops_of_which_no_reason_is_known_are_laid_to_no_limit() -> None:
+    """Of a queue that nobody looked at lately one second is known, and only how much was dropped."""
+    one = flow(9 * M, seconds=1, drops_ps=30.0, early_ps=(), ancestor_ps=())
+    answer = judge(healthy(queue=line(download=one)))
+    assert answer.culprit is not None and answer.culprit.sentence == (
+        "acme or a queue above it drops 30 packets/s download at 9 Mbit/s of 50 Mbit/s; "
+        "which one is not known yet."
+    )
+    (here,) = [item for item in answer.losses if (item.way, item.where) == ("download", "here")]
+    assert {number.name for number in here.numbers} == {"sent_ps", "dropped_ps", "dropped_share", "marks_ps"}
+
+
 def test_waits_that_are_not_known_are_told_by_direction() -> None:
     unseen = line(upload=flow(M, 10 * M, waits_us=()), download=flow(5 * M, waits_us=()))
     waits = ("how long packets wait (upload)", "how long packets wait (download)")

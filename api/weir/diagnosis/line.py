@@ -100,16 +100,16 @@ def _here(way: Way, flow: Flow) -> Loss:
     if not recent(flow.drops_ps):
         return Loss(way, "here", "Not known: nothing was measured lately.")
     dropped_ps = mean(recent(flow.drops_ps))
-    early_ps, above_ps = mean(recent(flow.early_ps)), mean(recent(flow.ancestor_ps))
     numbers = [Number("dropped_ps", dropped_ps, "packets/s")]
     if flow.sent_ps is not None:
         numbers.insert(0, Number("sent_ps", flow.sent_ps, "packets/s"))
         numbers.append(Number("dropped_share", dropped_ps / max(flow.sent_ps + dropped_ps, 1e-9), "share"))
-    numbers += [
-        Number("over_limit_ps", flow.own_drops_ps, "packets/s"),
-        Number("early_ps", early_ps, "packets/s"),
-        Number("parent_ps", above_ps, "packets/s"),
-    ]
+    if flow.tells_reasons:
+        numbers += [
+            Number("over_limit_ps", flow.own_drops_ps, "packets/s"),
+            Number("early_ps", mean(recent(flow.early_ps)), "packets/s"),
+            Number("parent_ps", mean(recent(flow.ancestor_ps)), "packets/s"),
+        ]
     if recent(flow.marks_ps):
         numbers.append(Number("marks_ps", mean(recent(flow.marks_ps)), "packets/s"))
     said = f"Its queues drop {dropped_ps:,.1f} packets/s" if dropped_ps else "Its queues drop nothing"

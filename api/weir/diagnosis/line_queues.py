@@ -51,6 +51,9 @@ def _own(line: Line, way: Way) -> Iterator[Judged]:
     elif (dropped_ps := flow.own_drops_ps + mean(recent(flow.early_ps))) >= DROPS_PS:
         said = f"{line.name} drops {dropped_ps:,.0f} packets/s {way} at {_used(flow)}"
         yield _at("queue", line, "queue-drops", f"{said}: bursts over its limit.", way, _raise(line))
+    elif not flow.tells_reasons and (dropped_ps := mean(recent(flow.drops_ps))) >= DROPS_PS:
+        said = f"{line.name} or a queue above it drops {dropped_ps:,.0f} packets/s {way} at {_used(flow)}"
+        yield _at("queue", line, "queue-drops", f"{said}; which one is not known yet.", way, _look(line))
     if (above_ps := mean(recent(flow.ancestor_ps))) >= DROPS_PS:
         said = f"A queue above {line.name} drops {above_ps:,.0f} packets/s of it {way}, at {_used(flow)}"
         yield _at("queue", line, "parent-drops", f"{said}.", way, _look(line))
@@ -87,7 +90,7 @@ def _above(line: Line, below: Line | None, way: Way) -> Iterator[Judged]:
     if own and own.is_full and from_above_ps <= own.own_drops_ps:
         return  # the customer's own limit is lower than its share of this one
     numbers: tuple[Number, ...] = (
-        (Number(f"{way}_ancestor_drops_ps", from_above_ps, "packets/s"),) if own else ()
+        (Number(f"{way}_ancestor_drops_ps", from_above_ps, "packets/s"),) if own and own.tells_reasons else ()
     )
     taker = line.takers.get(way)
     said = f"{line.name} above it is full: {way} {_used(flow)}"

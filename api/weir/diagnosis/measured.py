@@ -19,7 +19,8 @@ Samples = Sequence[float | None]
 @dataclass(frozen=True, slots=True)
 class Flow:
     """One direction of a queue in the last two minutes, by the second, the oldest first. A limit of 0: none.
-    Drops `early_ps` and `ancestor_ps` are among `drops_ps`; what is left was over the queue's own limit."""
+    Drops `early_ps` and `ancestor_ps` are among `drops_ps`; what is left was over the queue's own limit.
+    Where they are empty it is not known why packets were dropped."""
 
     limit_bps: int = 0
     burst_bps: int = 0
@@ -45,8 +46,15 @@ class Flow:
         return mean(recent(self.rates_bps))
 
     @property
+    def tells_reasons(self) -> bool:
+        """Whether it is known why packets were dropped now."""
+        return bool(recent(self.early_ps) and recent(self.ancestor_ps))
+
+    @property
     def own_drops_ps(self) -> float:
-        """Now, over its own limit."""
+        """Now, over its own limit; 0 where that is not known."""
+        if not self.tells_reasons:
+            return 0.0
         others = mean(recent(self.early_ps)) + mean(recent(self.ancestor_ps))
         return max(mean(recent(self.drops_ps)) - others, 0.0)
 
