@@ -12,6 +12,7 @@ from tests.http.world import Client, World
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.sample import Sample
 from weir.diagnosis.shown import findings_json
+from weir.stats.absent import Absent
 
 M = 1_000_000
 CORE = {"number": 0, "softirq_share": 0.1, "packets": 5000, "drops": 0, "squeezes_ps": 0.0}
@@ -224,6 +225,18 @@ def test_what_others_say_is_no_new_sentence_behind_a_colon(
     monkeypatch.setattr(world.parts.stats, "_stale", lambda: (time.time(), "No sample was taken yet."))
     queue = place(why(api, queue="acme"), "queue")
     assert queue["sentence"] == "The load of Acme is not known: no sample was taken yet."
+
+
+@pytest.mark.usefixtures("customers")
+def test_why_a_queue_has_no_figures_is_told_also_where_nothing_waits(api: Client, world: World) -> None:
+    """That packets do not wait on policed ports is why there are no delays, and nothing else."""
+    world.parts.stats.router.absent = Absent(delay="nothing waits, what is over a limit is dropped: wan0")
+    del world.parts.stats._figures._slot_of["acme"]
+    queue = place(why(api, queue="acme"), "queue")
+    assert queue["sentence"] == (
+        "The load of Acme is not known: the queue has no class in the kernel: it is disabled or outside its "
+        "hours."
+    )
 
 
 @pytest.mark.usefixtures("customers")

@@ -294,6 +294,10 @@ class StatsService:
         """The queue of these that has most upload (0) or download (1) now, and how much in bit/s."""
         return self._figures.largest(ids, direction)
 
+    def unmeasured(self, queue_id: str) -> str:
+        """Why a queue has no figures; "" where it has."""
+        return self._figures.unmeasured(queue_id)
+
     def history(self, queue_id: str, window: str) -> Json:
         """Samples of the last `2m`, `1h`, `24h`, `7d` or `30d`, the oldest first."""
         found = {"id": queue_id, "window": window, **self._figures.recent(queue_id, window)}

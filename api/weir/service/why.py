@@ -33,6 +33,7 @@ from weir.service.configuration import ConfigService
 from weir.service.permissions import requires
 from weir.service.stats import StatsService
 from weir.service.types import Principal
+from weir.stats.absent import UNMEASURED
 from weir.wire.client import AgentClient
 
 Json = dict[str, Any]
@@ -219,7 +220,7 @@ class _Interfaces:
         if not names:
             return Port(reason=f"interface {side['interface']} is not there")
         if unread := next((name for name in names if name not in self._held), None):
-            return Port(reason=f"the interfaces were not read since {unread} is there")
+            return Port(reason=f"{unread} came after the interfaces were read last")
         links = tuple(self._link(each["name"], each["duplex"]) for each in side["links"])
         return Port(links, "", tuple(f"which port of {name} it is" for name in side["shared"]))
 
@@ -261,7 +262,7 @@ def _line(
     row, stale, policed = figures
     recent, day = stats.history(queue.id, "2m"), stats.history(queue.id, "24h")
     flows = {way: _flow(queue, way, row, recent[way], day[way]["rate_bps"]) for way in WAYS}
-    unmeasured = stale or ("" if row["live"] else row["delay_reason"] or "it was not measured twice yet")
+    unmeasured = stale or ("" if row["live"] else stats.unmeasured(queue.id) or UNMEASURED)
     return Line(
         queue.id,
         queue.name,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weir.stats.absent import Absent
+from weir.stats.absent import NO_CLASS, UNMEASURED, Absent
 from weir.stats.archive import DAY, MONTH, WEEK, Archive, Level
 from weir.stats.codes import F32
 from weir.stats.history import SECONDS, SecondHistory
@@ -202,6 +202,13 @@ class QueueFigures:
             ]
             measured = self._rates.measured[np.array(known, np.int64) * 2].tolist()
         return rows(ids, known, np.concatenate(parts, dtype=np.float64), absent, measured)
+
+    def unmeasured(self, queue_id: str) -> str:
+        """Why a queue has no figures; "" where it has."""
+        with self.lock:
+            slot = self._slot_of.get(queue_id, 0)
+            is_measured = bool(self._rates.lines) and bool(self._rates.measured[slot * 2])
+        return NO_CLASS if not slot else "" if is_measured else UNMEASURED
 
     def recent(self, queue_id: str, window: str) -> Json:
         """A queue's samples, the oldest first, without its limits."""
