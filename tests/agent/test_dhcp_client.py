@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 from tests.agent.dhcp_server import LEASE_S, MAC, SERVER, SERVER_MAC, Heard, Network, answer
 from weir.adapters.arp_probe import claimant, probe
 from weir.adapters.dhcp_packets import Kind
-from weir.agent.dhcp_client import DhcpClient, Lease
+from weir.agent import views
+from weir.agent.dhcp_client import DhcpClient, Lease, since_boot_s
 from weir.agent.leases import FIRST_DISTANCE, Leases
 from weir.parts.network import NetworkSpec
 from weir.parts.routes import RouteSpec
@@ -251,3 +253,10 @@ def test_leases_outlive_the_agent_and_more_time_changes_nothing(tmp_path: Path, 
     assert Leases(path).held() == {}
     path.write_text('{"wan0": {"address": 7}}')
     assert Leases(path).held() == {}
+
+
+def test_the_end_of_a_lease_has_one_name_however_often_it_is_told(lease: Lease) -> None:
+    ends = {views._lease(lease)["expires_at"] for _ in range(20_000)}
+    assert len(ends) == 1
+    left_s = lease.expires_at - since_boot_s()
+    assert abs(ends.pop() / 1000 - time.time() - left_s) < 1.0

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -12,11 +11,12 @@ from weir.adapters.datapath_records import Port, PortCounters, Role
 from weir.adapters.ethtool import speed_bps
 from weir.adapters.netlink import Link, Links
 from weir.adapters.proc import resident_bytes, system_figures
-from weir.agent.dhcp_client import Lease, since_boot_s
+from weir.agent.dhcp_client import Lease
 from weir.agent.leases import Leases
 from weir.backends.modes import Decision
 from weir.backends.vlans import vlan_of
 from weir.kinds.uplink import EVERYTHING
+from weir.store.clock import wall_ms_of
 
 
 class Reads(Protocol):
@@ -84,13 +84,12 @@ def _vrf(link: Link, held: Mapping[str, Link], names: Mapping[int, str]) -> str 
 
 def _lease(lease: Lease) -> dict[str, Any]:
     """The end by the clock on the wall, in ms."""
-    left_s = lease.expires_at - since_boot_s()
     return {
         "address": lease.address,
         "server": lease.server,
         "gateway": next((gateway for to, gateway in lease.routes if to == EVERYTHING), None),
         "dns": list(lease.dns),
-        "expires_at": int((time.time() + left_s) * 1000),
+        "expires_at": wall_ms_of(round(lease.expires_at * 1000)),
     }
 
 
