@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 
@@ -117,6 +118,19 @@ def test_a_message_under_way_is_not_given_up_for_newer_ones(receiver: Receiver) 
     until("all are sent", lambda: waits(box) == (0, 5))
     assert receiver.tried == ["first", *(f"m{number}" for number in range(5, MOST_WAITING + 4))]
     box.stop()
+
+
+def test_what_a_receiver_said_to_a_message_that_it_took_is_in_the_log(
+    receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may have refused one of several recipients."""
+    caplog.set_level(logging.INFO, logger="weir.agent.outbox")
+    receiver.takes = True
+    box = Outbox("noc", receiver)
+    put(box, "first")
+    until("it is sent", lambda: waits(box) == (0, 0))
+    box.stop()
+    assert "alert target noc: delivered: 250 Ok" in caplog.messages
 
 
 def test_a_failure_of_the_router_is_told_and_tried_again(receiver: Receiver) -> None:

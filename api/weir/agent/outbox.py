@@ -142,6 +142,7 @@ class Outbox:
             self.note(outcome)
             self._under_way = None
             if outcome.delivered:
+                log.info("alert target %s: delivered: %s", self.name, outcome.answer)
                 return
             self._waiting.appendleft(item)
             if send is not self._send:
