@@ -6,7 +6,7 @@ import { asProblem } from "./problem";
 
 /**
  * Why a query has no answer of now; null while it has one, and before the first. The library forgets the error
- * of a query without an answer while it asks again: a page would change to and fro with each try.
+ * of a query without an answer while it asks again: a page would change with each try.
  */
 export function useFailure(query: { isError: boolean; isPending: boolean; error: unknown }): unknown {
   const [last, setLast] = useState<unknown>(null);
