@@ -3,7 +3,18 @@
 
 from __future__ import annotations
 
-from weir.formats.routeros.menus import addresses, dhcp, filter, links, lists, machine, nat, services, tunnels
+from weir.formats.routeros.menus import (
+    addresses,
+    dhcp,
+    filter,
+    here,
+    links,
+    lists,
+    machine,
+    nat,
+    services,
+    tunnels,
+)
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import Menu
 
@@ -48,6 +59,7 @@ def read_rows(router: Router) -> None:
     """Look at every command that the files have of these menus."""
     router.take(MENUS)
     lists.fill_others(router)
+    here.keep_narrow(router)
     links.finish_links(router)
     dhcp.finish_pools(router)
     services.finish_ntp(router)

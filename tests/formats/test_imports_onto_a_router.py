@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A RouterOS file that is imported on a router which has something already: that makes no rule wider."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.formats.routeros import import_of, of_kind
+from weir.formats import ImportReport
+from weir.model.codec import from_json
+from weir.model.document import Document
+
+Json = dict[str, object]
+
+
+def router_with(*objects: tuple[str, Json]) -> Document:
+    return Document([from_json(kind, body, is_stored=True) for kind, body in objects])
+
+
+def after(report: ImportReport) -> Document:
+    """The router that the import was committed on."""
+    return Document(report.others)
+
+
+def in_force(report: ImportReport, kind: str = "firewall-rule") -> list[Json]:
+    return [rule for rule in of_kind(report, kind) if not rule.get("disabled")]
+
+
+def not_wan(*wans: str) -> str:
+    members = "".join(f"add interface={name} list=WAN\n" for name in wans)
+    return (
+        f"/interface list\nadd name=WAN\n/interface list member\n{members}"
+        "/ip address\nadd address=10.0.0.1/24 interface=ether5\nadd address=10.0.1.1/24 interface=ether2\n"
+        "/ip firewall filter\nadd chain=input in-interface-list=!WAN\n"
+    )
+
+
+def test_an_interface_that_is_in_the_list_now_is_not_among_the_others_of_an_earlier_import() -> None:
+    before = after(import_of(not_wan("ether1")))
+    assert len(in_force(import_of(not_wan("ether1"), before))) == 1
+    report = import_of(not_wan("ether1", "ether5"), before)
+    assert in_force(report) == []
+    assert report.lines[-1].fate == "warning"
+    assert "the set not-wan-interfaces of this router also holds ether5." in report.lines[-1].reason
+    mended = after(report)
+    assert len(in_force(import_of(not_wan("ether1", "ether5"), mended))) == 1
+
+
+@pytest.mark.parametrize(
+    ("action", "is_in_force"),
+    [
+        ("accept", False),
+        ("jump jump-target=more", False),
+        ("add-src-to-address-list address-list=seen", False),
+        ("drop", True),
+        ("reject", True),
+    ],
+)
+@pytest.mark.parametrize("said", [{}, {"disabled": True}, {"value": "ether5"}])
+def test_a_set_of_this_router_that_is_called_as_a_list_holds_no_more(
+    action: str, is_in_force: bool, said: Json
+) -> None:
+    text = (
+        "/interface list\nadd name=VPN\n/interface list member\nadd interface=ether5 list=VPN\n"
+        f"/ip firewall filter\nadd chain=input action={action} in-interface-list=VPN\n"
+    )
+    existing = router_with(
+        ("interface", {"id": "eth9", "role": "none"}),
+        ("interface", {"id": "ether5", "role": "none"}),
+        ("set", {"id": "vpn-interfaces", "type": "interface"}),
+        ("set-entry", {"id": "mine", "set": "vpn-interfaces", "value": "eth9", **said}),
+    )
+    report = import_of(text, existing)
+    assert bool(in_force(report)) is (is_in_force or bool(said))
+    said_why = "also holds eth9." in report.lines[-1].reason
+    assert said_why is not bool(in_force(report))
