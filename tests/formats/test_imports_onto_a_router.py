@@ -74,3 +74,43 @@ def test_a_set_of_this_router_that_is_called_as_a_list_holds_no_more(
     assert bool(in_force(report)) is (is_in_force or bool(said))
     said_why = "also holds eth9." in report.lines[-1].reason
     assert said_why is not bool(in_force(report))
+
+
+CHAIN = (
+    "/ip firewall filter\nadd chain=input action=jump jump-target=customers protocol=tcp dst-port=22\n"
+    "add chain=customers src-address=10.0.0.5\nadd chain=customers action=drop\n"
+)
+
+
+def of_chain(**said: object) -> tuple[str, Json]:
+    return "firewall-rule", {"id": "mine", "chain": "customers", "position": 10, **said}
+
+
+@pytest.mark.parametrize(
+    ("here", "leads", "lets_pass"),
+    [
+        ([of_chain(action="accept")], False, True),
+        ([of_chain(action="return")], False, True),
+        ([of_chain(action="drop")], True, True),
+        ([of_chain(action="accept", disabled=True)], True, True),
+        ([of_chain(action="accept", chain="others")], True, True),
+        ([of_chain(action="jump", chain="forward", jump_to="customers")], True, False),
+        ([of_chain(action="jump", chain="forward", jump_to="customers", disabled=True)], True, True),
+    ],
+)
+def test_a_chain_of_this_router_that_is_called_as_one_of_the_file_is_not_led_to(
+    here: list[tuple[str, Json]], leads: bool, lets_pass: bool
+) -> None:
+    used = ("firewall-rule", {"id": "known", "chain": "customers", "action": "drop", "position": 20})
+    report = import_of(CHAIN, router_with(*here, used))
+    actions = {rule["action"] for rule in in_force(report)}
+    assert actions == {"drop", *["jump"] * leads, *["accept"] * lets_pass}
+
+
+def test_a_chain_of_an_earlier_import_is_the_same_chain() -> None:
+    before = import_of(CHAIN)
+    again = import_of(CHAIN, after(before))
+    assert [*again.others] == [*before.others]
+    changed = import_of(CHAIN.replace("10.0.0.5", "10.0.0.6"), after(before))
+    assert {rule["action"] for rule in in_force(changed)} == {"accept", "drop"}
+    assert changed.lines[0].code == "chain-here"

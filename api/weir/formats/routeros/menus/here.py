@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from weir.formats.routeros.menus.router import Router, Wanted
+from weir.kinds.firewall_rule import BUILT_IN, FirewallRule
 from weir.kinds.sets import SetEntry
 
 MAX_SHOWN = 5
@@ -17,11 +18,14 @@ def keep_narrow(router: Router) -> None:
     """Rules that would let pass more by what is here are imported disabled. To be asked when all rules and
     entries are known."""
     extra = _extra_interfaces(router)
+    chains = _Chains(router)
     for rule in _in_force(router):
         more = extra.get(rule.body.get("source_set", ""))
         if more:
             text = f"the set {rule.body['source_set']} of this router also holds {_shown(more)}"
             _disable(rule, "more-entries", f"{text}. Remove what does not belong there, and import again.")
+        elif text := chains.why_wider(rule):
+            _disable(rule, "chain-here", f"{text} Rename that chain or remove its rules, and import again.")
 
 
 def _in_force(router: Router) -> list[Wanted]:
@@ -39,6 +43,29 @@ def _disable(rule: Wanted, code: str, text: str) -> None:
 def _shown(names: set[str]) -> str:
     shown = ", ".join(sorted(names)[:MAX_SHOWN])
     return shown + (f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else "")
+
+
+class _Chains:
+    """Chains of the user's own for which this router has rules in force that the file does not make: `inside`
+    what these let pass, `leading` which chains they come from."""
+
+    def __init__(self, router: Router) -> None:
+        rules = [
+            rule
+            for rule in router.existing.every(FirewallRule)
+            if not rule.disabled and ("firewall-rule", rule.id) not in router.wanted
+        ]
+        self._inside = Counter(rule.chain for rule in rules if rule.action not in _STOPS)
+        self._leading = Counter(rule.jump_to for rule in rules if rule.jump_to)
+
+    def why_wider(self, rule: Wanted) -> str | None:
+        """A jump would also lead to these rules; other rules would also be reached by theirs."""
+        led_to, own = rule.body.get("jump_to"), rule.body["chain"]
+        if led_to and led_to not in BUILT_IN and self._inside[led_to]:
+            return f"the chain {led_to} of this router has rules that the file has not."
+        if own not in BUILT_IN and self._leading[own]:
+            return f"rules of this router that the file has not lead to the chain {own}."
+        return None
 
 
 def _extra_interfaces(router: Router) -> dict[str, set[str]]:
