@@ -114,3 +114,36 @@ def test_a_chain_of_an_earlier_import_is_the_same_chain() -> None:
     changed = import_of(CHAIN.replace("10.0.0.5", "10.0.0.6"), after(before))
     assert {rule["action"] for rule in in_force(changed)} == {"accept", "drop"}
     assert changed.lines[0].code == "chain-here"
+
+
+KNOCK = (
+    "/ip firewall filter\nadd chain=input action=add-src-to-address-list address-list=knock "
+    "address-list-timeout=10m protocol=tcp dst-port=7777\n"
+    "add chain=input {} src-address-list=knock protocol=tcp dst-port=22\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_told"),
+    [
+        ("action=accept", True),
+        ("action=jump jump-target=more", True),
+        ("action=add-src-to-address-list address-list=seen address-list-timeout=1d", True),
+        ("action=drop", False),
+        ("action=accept disabled=yes", False),
+    ],
+)
+def test_a_rule_about_what_rules_of_this_router_add_says_so(rule: str, is_told: bool) -> None:
+    text = KNOCK.format(rule)
+    before = import_of(text)
+    assert import_of(text, after(before)).lines[-1].code == before.lines[-1].code == "ok"
+    rule_here = {"chain": "input", "action": "add-to-set", "family": "ipv4", "add_set": "knock"}
+    existing = router_with(
+        ("set", {"id": "knock", "type": "address", "source": "dynamic", "timeout_s": 600}),
+        ("firewall-rule", {"id": "one", "position": 10, **rule_here}),
+        ("firewall-rule", {"id": "other", "position": 20, "disabled": True, **rule_here}),
+    )
+    line = import_of(text, existing).lines[-1]
+    said = "1 rule that adds to “knock” was here before: the rule matches what these add, too."
+    assert (said in line.reason) is is_told
+    assert (line.code == "more-entries") is is_told

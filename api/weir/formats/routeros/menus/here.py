@@ -24,8 +24,8 @@ def keep_narrow(router: Router) -> None:
         if more:
             text = f"the set {rule.body['source_set']} of this router also holds {_shown(more)}"
             _disable(rule, "more-entries", f"{text}. Remove what does not belong there, and import again.")
-        elif text := chains.why_wider(rule):
-            _disable(rule, "chain-here", f"{text} Rename that chain or remove its rules, and import again.")
+        elif why := chains.why_wider(rule):
+            _disable(rule, "chain-here", f"{why} Rename that chain or remove its rules, and import again.")
 
 
 def _in_force(router: Router) -> list[Wanted]:
@@ -50,11 +50,7 @@ class _Chains:
     what these let pass, `leading` which chains they come from."""
 
     def __init__(self, router: Router) -> None:
-        rules = [
-            rule
-            for rule in router.existing.every(FirewallRule)
-            if not rule.disabled and ("firewall-rule", rule.id) not in router.wanted
-        ]
+        rules = router.only_here(FirewallRule)
         self._inside = Counter(rule.chain for rule in rules if rule.action not in _STOPS)
         self._leading = Counter(rule.jump_to for rule in rules if rule.jump_to)
 
@@ -76,8 +72,7 @@ def _extra_interfaces(router: Router) -> dict[str, set[str]]:
     entries = [item.body for item in router.wanted.values() if item.kind == "set-entry"]
     wanted = {(body["set"], body["value"]) for body in entries}
     found: dict[str, set[str]] = defaultdict(set)
-    for entry in router.existing.every(SetEntry) if sets else ():
-        is_of_the_file = ("set-entry", entry.id) in router.wanted or (entry.set, entry.value) in wanted
-        if entry.set in sets and not entry.disabled and not is_of_the_file:
+    for entry in router.only_here(SetEntry) if sets else ():
+        if entry.set in sets and (entry.set, entry.value) not in wanted:
             found[entry.set].add(entry.value)
     return found

@@ -13,10 +13,12 @@ from weir.formats.routeros.menus.lists import ADDRESS_LIST, ADDRESS_LIST_6, MEMB
 from weir.formats.routeros.menus.nat import NAT
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import Menu, Row
+from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.sets import SetEntry
 from weir.model.zones import WAN
 
 _STOPPED = "The rules after it and the zones now decide what happens to these packets."
+_ACTIONS_THAT_STOP = ("drop", "tarpit", "reject")
 _EXEMPTED = "What it exempted is translated as the rules after it say."
 
 
@@ -27,7 +29,7 @@ def say_what_rules_lack(router: Router) -> None:
     for row in _in_force(router, FILTER, FILTER_6):
         if row.get("action", "accept") != "accept":
             lacks.say(row, _STOPPED)
-        else:
+        if row.get("action", "accept") not in _ACTIONS_THAT_STOP:
             lacks.say_of_entries_here(row)
     for row in _in_force(router, NAT):
         if row.get("action", "accept") == "accept":
@@ -59,10 +61,8 @@ class _Lacks:
         for menu in (ADDRESS_LIST, ADDRESS_LIST_6):
             rows = router.rows.get(menu.path, ())
             self._named |= {(menu.root, row.given.get("list", "")) for row in rows}
-        entries = router.existing.every(SetEntry)
-        self._here = Counter(
-            item.set for item in entries if not item.disabled and ("set-entry", item.id) not in router.wanted
-        )
+        self._here = Counter(item.set for item in router.only_here(SetEntry))
+        self._adders_here = Counter(item.add_set for item in router.only_here(FirewallRule))
 
     def _missing(self, key: str, rows: Iterable[Row]) -> Counter[tuple[str, str]]:
         gone = (row for row in rows if row.line.fate == "left-out" or row.line in self._disabled)
@@ -85,9 +85,14 @@ class _Lacks:
         if not self._is_in_force(row):
             return
         for name in _address_lists(row):
-            if count := self._here[address_set_id(self._router, name)]:
-                what = _were(count, f"entry of {quoted(name)}", f"entries of {quoted(name)}")
+            set_id, shown = address_set_id(self._router, name), quoted(name)
+            if count := self._here[set_id]:
+                what = _were(count, f"entry of {shown}", f"entries of {shown}")
                 row.warn("more-entries", f"{what} here before: the rule matches these, too.")
+            if count := self._adders_here[set_id]:
+                what = _were(count, f"rule that adds to {shown}", f"rules that add to {shown}")
+                text = f"{what} here before: the rule matches what these add, too."
+                row.warn("more-entries", text)
 
     def say_of_every_wan(self, row: Row) -> None:
         """A NAT rule about the list WAN is about every WAN here, and there may be others."""
@@ -116,7 +121,8 @@ class _Lacks:
         if adders := self._adders[key]:
             what = _were(adders, f"rule that adds to {shown}", f"rules that add to {shown}")
             row.warn("entries-lost", f"{what} not taken, or disabled: what these added is not matched here.")
-        if key not in self._named and not self._here[address_set_id(self._router, name)]:
+        set_id = address_set_id(self._router, name)
+        if key not in self._named and not self._here[set_id] and not self._adders_here[set_id]:
             row.warn("empty-list", f"Nothing that is imported fills {shown}: the rule matches nothing here.")
 
     def _say_of_interfaces(self, row: Row) -> None:

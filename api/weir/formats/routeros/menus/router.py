@@ -17,10 +17,11 @@ from weir.kinds.firewall_rule import BUILT_IN
 from weir.model.codec import to_stored_json
 from weir.model.document import Document
 from weir.model.limits import INTERFACE_ID
-from weir.model.objects import Kind
+from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding, Invalid
 
 T = TypeVar("T")
+Item = TypeVar("Item", bound=ConfigObject)
 Json = dict[str, Any]
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 MAX_NAME_CHARS = 15
@@ -155,6 +156,11 @@ class Router:
         if before is not None and not (before.body.get("disabled") and body.get("disabled")):
             body = {**body, "disabled": False}
         return self.want(kind, object_id, line, body)
+
+    def only_here(self, of: type[Item]) -> list[Item]:
+        """What is in force on this router, and has nothing of the file in its place."""
+        found = (item for item in self.existing.every(of) if not getattr(item, "disabled", False))
+        return [item for item in found if (item.kind, item.id) not in self.wanted]
 
     def want_single(self, kind: Kind, line: LineDraft | None, body: Json) -> Wanted:
         """The one object of a kind; what the file does not say of it stays as it is."""
