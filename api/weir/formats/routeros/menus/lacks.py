@@ -9,13 +9,12 @@ from collections.abc import Iterable, Iterator
 
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.filter import FILTER, FILTER_6
-from weir.formats.routeros.menus.lists import ADDRESS_LIST, ADDRESS_LIST_6, MEMBER, ZONES, address_set_id
+from weir.formats.routeros.menus.lists import ADDRESS_LIST, ADDRESS_LIST_6, MEMBER, address_set_id
 from weir.formats.routeros.menus.nat import NAT
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import Menu, Row
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.sets import SetEntry
-from weir.model.zones import WAN
 
 _STOPPED = "The rules after it and the zones now decide what happens to these packets."
 _ACTIONS_THAT_STOP = ("drop", "tarpit", "reject")
@@ -35,7 +34,6 @@ def say_what_rules_lack(router: Router) -> None:
         if row.get("action", "accept") == "accept":
             lacks.say(row, _EXEMPTED)
         else:
-            lacks.say_of_every_wan(row)
             lacks.say_of_entries_here(row)
 
 
@@ -93,25 +91,6 @@ class _Lacks:
                 what = _were(count, f"rule that adds to {shown}", f"rules that add to {shown}")
                 text = f"{what} here before: the rule matches what these add, too."
                 row.warn("more-entries", text)
-
-    def say_of_every_wan(self, row: Row) -> None:
-        """A NAT rule about the list WAN is about every WAN here, and there may be others."""
-        name = row.get("in_list") or row.get("out_list") or ""
-        one = row.get("in_interface") or row.get("out_interface")
-        if ZONES.get(name.lower()) != WAN or one or not self._is_in_force(row):
-            return
-        others = sorted(self._router.once("wans", self._wans).difference(self._router.members(name)))
-        if others:
-            shown = ", ".join(others[:20])
-            row.warn(
-                "every-wan", f"Here it is about every WAN: also {shown}, not in the list {quoted(name)}."
-            )
-
-    def _wans(self) -> set[str]:
-        existing = self._router.existing.of_kind("interface")
-        roles = {name: getattr(item, "role", None) for name, item in existing.items()}
-        roles |= {item.id: item.body.get("role") for item in self._router.interfaces()}
-        return {name for name, role in roles.items() if role == WAN}
 
     def _say_of_addresses(self, row: Row, name: str) -> None:
         key, shown = (row.menu.root, name), quoted(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import prefixes
-from weir.formats.routeros.menus.lists import ZONES
+from weir.formats.routeros.menus.lists import MEMBER, ZONES
 from weir.formats.routeros.menus.matches import (
     MATCHES,
     NO_INTERFACE,
@@ -16,7 +16,7 @@ from weir.formats.routeros.menus.matches import (
     matches_nothing,
     named_interfaces,
 )
-from weir.formats.routeros.menus.router import Json, Router
+from weir.formats.routeros.menus.router import Json, Router, Translation
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
 from weir.kinds.firewall import Firewall
 from weir.model.members import parse_ports
@@ -84,14 +84,51 @@ def _nat(router: Router, row: Row) -> None:
         row.warn("no-log", "Weir's NAT rules write no log.")
     interfaces = _interfaces(router, row, chain, kind)
     keep_out_of_force(row, body)
-    if not interfaces:
-        row.leave_out(*NO_INTERFACE)
-    if len(interfaces) > 1:
-        row.changed("several-rules", f"It became {len(interfaces)} rules, one for each interface.")
     if kind == "masquerade" and "out_interface" in row.values and not body.get("disabled"):
         _leads_outside(router, row)
-    for name in interfaces:
-        router.want_next("nat-rule", row.line, {**body, **({"interface": name} if name else {})})
+    router.translations.append(Translation(row, body, interfaces))
+
+
+def _make_rules(router: Router) -> None:
+    """In the order of the file, once every WAN is known."""
+    wans = _wans(router) if router.translations else set()
+    for row, body, named in router.translations:
+        interfaces = _members_of_wan(row, wans) if named is None else named
+        if not interfaces:
+            row.leave_out(*NO_INTERFACE)
+        if len(interfaces) > 1:
+            row.changed("several-rules", f"It became {len(interfaces)} rules, one for each interface.")
+        for name in interfaces:
+            router.want_next("nat-rule", row.line, {**body, **({"interface": name} if name else {})})
+
+
+def _wans(router: Router) -> set[str]:
+    existing = router.existing.of_kind("interface")
+    roles = {name: getattr(item, "role", None) for name, item in existing.items()}
+    roles |= {item.id: item.body.get("role") for item in router.interfaces()}
+    return {name for name, role in roles.items() if role == WAN}
+
+
+def _members_of_wan(row: Row, wans: set[str]) -> list[str | None]:
+    """Of a rule about the list WAN: None, which is every WAN, where the router has no other."""
+    name = row.get("out_list" if row.get("chain") == "srcnat" else "in_list")
+    members = row.router.members(name)
+    if not wans.issubset(members):
+        return list(members)
+    if not members and not _has_lost_members(row.router, name):
+        return []
+    if not members:
+        row.changed(
+            "every-wan", "No interface of its list is imported: it applies to every WAN that you make."
+        )
+    return [None]
+
+
+def _has_lost_members(router: Router, name: str) -> bool:
+    if {name, None} & router.partial:
+        return True
+    rows = (row for row in router.rows.get(MEMBER.path, ()) if row.given.get("list") == name)
+    return any(row.line.fate == "left-out" and not row.is_disabled for row in rows)
 
 
 def _takes_its_own_addresses(router: Router, row: Row, body: Json) -> bool:
@@ -165,7 +202,8 @@ def _say_where_it_arrives(row: Row, kind: str) -> None:
         row.warn("wan-only", text)
 
 
-def _interfaces(router: Router, row: Row, chain: str, kind: str) -> list[str | None]:
+def _interfaces(router: Router, row: Row, chain: str, kind: str) -> list[str | None] | None:
+    """None for the members of the list WAN."""
     field, from_list = ("out_interface", "out_list") if chain == "srcnat" else ("in_interface", "in_list")
     for key in ("out-interface", "out-interface-list", "in-interface", "in-interface-list"):
         other = row.menu.fields[key].field
@@ -173,7 +211,7 @@ def _interfaces(router: Router, row: Row, chain: str, kind: str) -> list[str | N
             row.unfit.append(row.shown(key))
     name, one = row.get(from_list), row.get(field)
     if name is not None and one is None and ZONES.get(name.lower()) == WAN and kind != "none":
-        return [None]  # every WAN
+        return None
     return named_interfaces(router, name, one)
 
 
@@ -185,7 +223,7 @@ def _nat_menu(path: str) -> Menu:
         _TO_ITSELF: Property("local", _local),
     }
     usual = {**QUIET, "log-prefix": ANY, "randomise-ports": ("no",)}
-    return Menu(path, "a NAT rule", _nat, fields, usual, must_fit=True)
+    return Menu(path, "a NAT rule", _nat, fields, usual, must_fit=True, after=_make_rules)
 
 
 NAT = _nat_menu("/ip firewall nat")

@@ -73,6 +73,14 @@ class Pool(NamedTuple):
     line: LineDraft
 
 
+class Translation(NamedTuple):
+    """A NAT rule of the file, and its interfaces; None for the members of the list WAN."""
+
+    row: Row
+    body: Json
+    interfaces: list[str | None] | None
+
+
 class Router:
     """`lists` are the interface lists by name; `unmade` says of an interface's name what it is that Weir does
     not have. `filled` are the sets of addresses that have entries, `others` those of the interfaces that are
@@ -93,6 +101,7 @@ class Router:
         self.filled: set[str] = set()
         self.others: dict[str, str] = {}
         self.zoned: set[str] = set()
+        self.translations: list[Translation] = []
         self.pools: dict[str, Pool] = {}
         self.rows: dict[str, list[Row]] = {}
         self.order: dict[tuple[Kind, str], list[Wanted]] = {}
