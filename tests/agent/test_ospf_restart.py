@@ -13,10 +13,15 @@ import pytest
 
 from weir.adapters import ospf_grace, standing_routes
 from weir.adapters.followed_routes import FollowedRoutes
+from weir.adapters.frr import Frr
 from weir.adapters.ospf_grace import GRACE_S, Link, packet
 from weir.adapters.route_messages import Hop, KernelRoute
 from weir.agent.kept_routes import Identity, KeptRoutes
-from weir.backends.ospf_restart import links_of
+from weir.backends.ospf_restart import is_unfit, links_of
+from weir.backends.routing import RoutingBackend, RoutingState
+from weir.kinds.ospf import Ospf
+from weir.model.document import Document
+from weir.parts import ROUTING
 
 NOW_S = 1_800_000_000
 PLAIN = Link("wan0", "203.0.113.2", 7)
@@ -140,3 +145,20 @@ def test_copies_go_with_ospf_and_stay_while_it_is_not_known_what_is_configured(k
     assert kept.look()
     kept.daemons = ()
     assert not kept.look(ROUTE)
+
+
+@pytest.mark.parametrize("version", [8, 10])
+def test_an_ospfd_that_restarts_by_itself_is_not_asked_to(version: int, tmp_path: Path) -> None:
+    """With FRR 10 it took no route for two minutes where an ospfd of before had left its file."""
+    if version > 8:
+        (tmp_path / "mgmtd.pid").touch()
+    backend = RoutingBackend(
+        Frr(tmp_path, tmp_path),
+        {},
+        lambda _place, sealed: sealed,
+        is_unfit=lambda path: is_unfit(Frr(tmp_path, tmp_path), path),
+    )
+    wanted = ROUTING.wanted(Document((Ospf("core", router_id="192.0.2.1"),)))
+    lines = [path[-1] for path in backend.diff(RoutingState(frozenset(), {}), wanted).new]
+    assert ("graceful-restart" in lines, "capability opaque" in lines) == (version == 8, version == 8)
+    assert "ospf router-id 192.0.2.1" in lines

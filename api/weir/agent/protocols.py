@@ -35,6 +35,7 @@ def backend(run_dir: Path, state_dir: Path, frr: Frr, links: Links, secrets: Sec
         lambda place, value: secrets.key.open(place, value),
         partial(_effects, frr),
         {"ospfd": partial(ospf_restart.revive, frr, links)},
+        partial(ospf_restart.is_unfit, frr),
     )
 
 

@@ -14,18 +14,24 @@ from weir.adapters.netlink import Links
 from weir.adapters.ospf_grace import Link
 from weir.model.problem import Problem
 from weir.parts.routing.block import Path
-from weir.parts.routing.ospf import HEADER, header_of
+from weir.parts.routing.ospf import GRACEFUL, HEADER, header_of
 
 log = logging.getLogger(__name__)
 
 ASK_S = 1.0
 
 
+def is_unfit(frr: Frr, path: Path) -> bool:
+    """Whether a line does harm here. FRR 9 and later restart ospfd gracefully by a file that outlives it: one
+    that begins later, as another router, takes no route for long."""
+    return path[0] == HEADER and path[-1] in GRACEFUL and frr.has_mgmtd()
+
+
 def revive(frr: Frr, links: Links, lines: Collection[Path]) -> None:
     """`lines` are ospfd's. That it does not succeed is no reason not to start ospfd, which then finds its
     neighbours as if it were new."""
     if frr.has_mgmtd():
-        return  # ospfd does it itself
+        return  # it was not configured to
     try:
         router_id = _configured_id(lines) or frr.router_id(ASK_S)
         for link in links_of(lines, _addresses(links)):

@@ -110,15 +110,18 @@ class RoutingBackend:
         open_secret: Callable[[str, str], str],
         effects: Effects = lambda _look: iter(()),
         revive: Mapping[str, Callable[[Collection[Path]], None]] = _NOBODY,
+        is_unfit: Callable[[Path], bool] = lambda _path: False,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """`open_secret` gives the plain text of a place and what is sealed there, or raises a `Problem`.
-        `revive` is what comes, by its name and with its lines, before a daemon that died is started again."""
+        `revive` is what comes, by its name and with its lines, before a daemon that died is started again.
+        `is_unfit` says which lines are left out with this FRR."""
         self._frr = frr
         self._daemons = daemons
         self._open = open_secret
         self._effects = effects
         self._revive = revive
+        self._is_unfit = is_unfit
         self._now_s = now_s
         self._silent_since: dict[str, float] = {}
 
@@ -159,7 +162,8 @@ class RoutingBackend:
         whole: list[Path] = []
         for block in wanted.values():
             reference = next((held.lines[n] for n in sorted(block.daemons) if n in held.lines), ())
-            paths = list(paths_of(block, reference, self._opened(block)))
+            found = paths_of(block, reference, self._opened(block))
+            paths = [path for path in found if not self._is_unfit(path)]
             whole += paths
             for name in block.daemons:
                 per_daemon.setdefault(name, []).extend(p for p in paths if _concerns(name, p))

@@ -17,6 +17,9 @@ _REDISTRIBUTED = ("bgp", "connected", "kernel", "static")
 _DEFAULT_TIMERS = (10, 40)
 """FRR prints no others."""
 
+GRACEFUL = ("capability opaque", "graceful-restart")
+"""Neighbours keep the adjacency while ospfd is started again: they are asked for it by an opaque LSA."""
+
 
 def ospf(document: Document) -> Iterator[Block]:
     enabled = {item.id: item for item in document.every(Ospf) if not item.disabled}
@@ -34,9 +37,7 @@ def ospf(document: Document) -> Iterator[Block]:
 
 
 def _own(item: Ospf) -> Iterator[Path]:
-    """Neighbours keep the adjacency while ospfd is started again: they are asked for it by an opaque LSA."""
-    yield ("capability opaque",)
-    yield ("graceful-restart",)
+    yield from ((line,) for line in GRACEFUL)
     if item.router_id is not None:
         yield (f"ospf router-id {item.router_id}",)
     policy = f" route-map {item.redistribute_route_map}" if item.redistribute_route_map else ""
