@@ -31,6 +31,13 @@ SIZE = "8g"
 """At most; 3.1 GB are used."""
 ANSWERS_WITHIN_S = 780.0
 ENDS_WITHIN_S = 60.0
+OTHER_FRR = ("trixie",)
+"""Has FRR 10, which a machine with Debian 12 has not: what speaks with FRR is tested there, too."""
+ROUTING_TESTS = (
+    "build/venv/bin/pytest -q -p no:cacheprovider tests/agent/test_bgp.py tests/agent/test_ospf.py"
+)
+TESTED_WITHIN_S = 400.0
+"""They take a minute and a half on idle processors."""
 URL = re.compile(r"Weir is running at (http://\S+)")
 SIGN_IN = re.compile(r"sign in as (\S+) with the one-time password (\S+)")
 
@@ -44,6 +51,8 @@ def main() -> None:
     bare(release, tree)
     run("git", "clone", "--quiet", "--no-hardlinks", str(plan.ROOT), str(tree / CLONE))
     make_run(tree)
+    if release in OTHER_FRR:
+        routing_tested(tree)
     poll(lambda: not left_behind(tree), ENDS_WITHIN_S)
     left = left_behind(tree)
     assert not left, f"left behind: {left}"
@@ -74,16 +83,7 @@ def bare(release: str, tree: Path) -> None:
 def make_run(tree: Path) -> None:
     """`make run`, a visit to its page, a sign-in, Ctrl-C."""
     begun_s = time.monotonic()
-    command = ["chroot", str(tree), "bash", "-c", f'cd /{CLONE} && exec make run PORT="$1"', "newcomer"]
-    running = subprocess.Popen(
-        [*command, str(free_port())],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=machine.environment(),
-        start_new_session=True,
-        text=True,
-    )
+    running = started(tree, 'exec make run PORT="$1"', str(free_port()))
     assert running.stdout is not None
     with ended_after(running, ANSWERS_WITHIN_S):
         said = list(until_signed_in(iter(running.stdout.readline, "")))
@@ -98,6 +98,31 @@ def make_run(tree: Path) -> None:
         for line in running.stdout:
             tell(line.rstrip())
         running.wait()
+
+
+def routing_tested(tree: Path) -> None:
+    """One neighbour changes and the others stay up, a daemon dies or hangs: with this release's FRR."""
+    begun_s = time.monotonic()
+    running = started(tree, f"dpkg-query -W frr bird2 && exec {ROUTING_TESTS}")
+    assert running.stdout is not None
+    with ended_after(running, TESTED_WITHIN_S):
+        for line in running.stdout:
+            tell(line.rstrip())
+        assert running.wait() == 0, "a test with this FRR failed"
+    tell(f"tested with this FRR in {time.monotonic() - begun_s:.0f} s")
+
+
+def started(tree: Path, words: str, *arguments: str) -> subprocess.Popen[str]:
+    """A shell's words in the clone, `$1` and on being the arguments, as a newcomer there says them."""
+    return subprocess.Popen(
+        ["chroot", str(tree), "bash", "-c", f"cd /{CLONE} && {words}", "newcomer", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=machine.environment(),
+        start_new_session=True,
+        text=True,
+    )
 
 
 def until_signed_in(lines: Iterator[str]) -> Iterator[str]:

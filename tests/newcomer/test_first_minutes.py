@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The README's first command on a bare Debian of each release: from a folder below /root to a sign-in.
 
-What is committed is tried. Each release's words are in build/newcomer/<release>.log.
+What is committed is tried, on Debian 13 BGP and OSPF as well, with FRR 10. Each release's words are in
+build/newcomer/<release>.log.
 """
 
 from __future__ import annotations
