@@ -59,9 +59,9 @@ def _session(order: dict[str, Any]) -> Iterator[smtplib.SMTP]:
     try:
         yield session
     finally:
-        if session.sock is not None:
-            session.sock.settimeout(_PARTING_S)
-        with suppress(smtplib.SMTPException, OSError):
+        with suppress(smtplib.SMTPException, OSError):  # a failed STARTTLS leaves a socket that is no more
+            if session.sock is not None:
+                session.sock.settimeout(_PARTING_S)
             session.quit()
         session.close()
 
