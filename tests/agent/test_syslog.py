@@ -94,6 +94,19 @@ def sending(rig: Rig, port: int, protocol: str, **more: Any) -> Iterator[None]:
         rig.commit(delete=[("syslog-target", "logs")])
 
 
+@contextmanager
+def by_udp(rig: Rig) -> Iterator[list[str]]:
+    """What a server has heard of the router, a datagram each."""
+    with netns.inside(rig.internet):
+        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        server.bind((SERVER, 0))
+    server.settimeout(20)
+    said: list[str] = []
+    with server, sending(rig, server.getsockname()[1], "udp"):
+        threading.Thread(target=_datagrams, args=(server, said), daemon=True).start()
+        yield said
+
+
 def heard_until(said: list[str], journal: Journal, text: str) -> str:
     """The first line with a text, which is logged until the reader follows."""
 
@@ -108,13 +121,7 @@ def heard_until(said: list[str], journal: Journal, text: str) -> str:
 
 
 def test_by_udp_each_message_is_a_datagram(rig: Rig, journal: Journal) -> None:
-    with netns.inside(rig.internet):
-        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        server.bind((SERVER, 0))
-    server.settimeout(20)
-    with server, sending(rig, server.getsockname()[1], "udp"):
-        said: list[str] = []
-        threading.Thread(target=_datagrams, args=(server, said), daemon=True).start()
+    with by_udp(rig) as said:
         found = LINE.fullmatch(heard_until(said, journal, "a neighbor went away"))
         assert found is not None
         assert found.groups() == (
@@ -130,13 +137,7 @@ def test_by_udp_each_message_is_a_datagram(rig: Rig, journal: Journal) -> None:
 
 
 def test_a_new_name_of_the_router_is_in_the_messages_that_follow(rig: Rig, journal: Journal) -> None:
-    with netns.inside(rig.internet):
-        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        server.bind((SERVER, 0))
-    server.settimeout(20)
-    with server, sending(rig, server.getsockname()[1], "udp"):
-        said: list[str] = []
-        threading.Thread(target=_datagrams, args=(server, said), daemon=True).start()
+    with by_udp(rig) as said:
         rig.commit(Identity(hostname="tower-7"))
         found = LINE.fullmatch(heard_until(said, journal, "it has a name"))
         assert found is not None and found[3] == "tower-7"
