@@ -132,30 +132,29 @@ class LogTargets:
     def follow(self, wanted: Mapping[str, LogSpec]) -> None:
         """The targets are these from now on."""
         with self._lock:
-            before = self._targets
-            router = host_name()
-            gone = [
-                item
-                for name, item in before.items()
-                if wanted.get(name) != item.spec or item.router != router
-            ]
-            for item in gone:
-                item.stop()
-            self._targets = {
-                name: before[name] if name in before and before[name] not in gone else self._begun(spec)
-                for name, spec in wanted.items()
-            }
+            self._follow(wanted)
+
+    def rename(self) -> None:
+        """The router has another name: senders that have the old one are started again."""
+        with self._lock:
+            self._follow({name: item.spec for name, item in self._targets.items()})
+
+    def _follow(self, wanted: Mapping[str, LogSpec]) -> None:
+        before, router = self._targets, host_name()
+        gone = [
+            item for name, item in before.items() if wanted.get(name) != item.spec or item.router != router
+        ]
+        for item in gone:
+            item.stop()
+        self._targets = {
+            name: before[name] if name in before and before[name] not in gone else self._begun(spec)
+            for name, spec in wanted.items()
+        }
 
     def _begun(self, spec: LogSpec) -> _Target:
         before = self._targets.get(spec.id)
         counts = dict.fromkeys(_COUNTED, 0) if before is None else before.counted()
         return _Target(spec, self._ca_bundle, self._reader, counts)
-
-    def rename(self) -> None:
-        """The router has another name: senders that have the old one are started again."""
-        with self._lock:
-            wanted = {name: item.spec for name, item in self._targets.items()}
-        self.follow(wanted)
 
     def stop(self) -> None:
         self.follow({})
