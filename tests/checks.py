@@ -39,6 +39,7 @@ ALONE = {
     "vm",
 }
 """Areas of tests that measure, or that need a lab of their own."""
+GUEST = "lab/vm/run"
 IN_GUESTS = ["vm", "instructions", "latency", "disks", "flood"]
 """Areas of tests that run in virtual machines."""
 
@@ -169,7 +170,7 @@ def in_vm(
     silence_s = SILENCE_S["counting" if COUNTING[0] in options else "other"]
     watched = ["--timeout", str(guest_s), "--silence", str(silence_s), "--failure", FAILURE]
     wanted = ["-m", marked] if marked else []
-    command = ["lab/vm/run", *watched, *options, *BY_TEST, *wanted, *tests]
+    command = [GUEST, *watched, *options, *BY_TEST, *wanted, *tests]
     needs = KERNEL if "--kernel" in options else ""
     limit_s = emulator.LIVES * guest_s + TO_END_S
     return Check(name, group, command, len(tests), processors=processors, needs=needs, limit_s=limit_s)

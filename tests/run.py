@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab import node
-from tests.checks import GROUPS, IN_GUESTS, PROCESSORS, PYTEST, ROOT, Check, checks
+from tests.checks import GROUPS, GUEST, IN_GUESTS, PROCESSORS, PYTEST, ROOT, Check, checks
 
 LOGS = ROOT / "build" / "test"
 
@@ -238,7 +238,8 @@ def main() -> None:
         groups += GROUPS
     begun_s = time.monotonic()
     wanted = checks(groups)
-    collect_for_guests()
+    if any(check.command[0] == GUEST for check in wanted):
+        collect_for_guests()
     outcomes = Schedule(wanted).run()
     failed = [outcome.check.name for outcome in outcomes if outcome.code != 0]
     print(f"\n{len(outcomes)} checks in {time.monotonic() - begun_s:.0f} s", flush=True)

@@ -3,15 +3,13 @@ import { EVERY_PAGE, expect, firstQueue, settled, signIn, test } from "./router"
 
 const WIDTHS = [320, 390, 720];
 const HEIGHT = 800;
-const atPhone = { width: WIDTHS[0]!, height: HEIGHT };
 
 test("no page scrolls sideways at 320, 390 and 720 px", async ({ page }) => {
   test.setTimeout(240_000);
-  await page.setViewportSize(atPhone);
   await signIn(page);
   const wide: string[] = [];
   for (const path of [...EVERY_PAGE, await firstQueue(page)]) {
-    await page.setViewportSize(atPhone);
+    await page.setViewportSize({ width: WIDTHS[0]!, height: HEIGHT });
     await page.goto(path);
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: HEIGHT });
