@@ -12,6 +12,7 @@ from weir.fields import Text
 from weir.kinds.declaration import Declaration
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
+from weir.model.reader import shown
 from weir.model.rule import Rule, View, error, own
 
 MAX_HOST_NAME_CHARS = 64
@@ -64,7 +65,8 @@ def is_host_name(text: str) -> bool:
 
 def host_name_is_one(_view: View, identity: Identity) -> Iterator[Finding]:
     if identity.hostname is not None and not is_host_name(identity.hostname):
-        text = "a host name has labels of letters, digits and '-' with dots between them, such as tower-7"
+        form = "labels of letters, digits and '-' with dots between them, such as tower-7"
+        text = f"{shown(identity.hostname)} is no host name: {form}"
         yield error("bad-host-name", identity, "hostname", text)
 
 
