@@ -79,7 +79,9 @@ def _upsert(
         findings.append(_finding(where, "bad-object", f"must be a {kind}, a JSON object"))
         return None
     expects = item.get("etag", ANYTHING)
-    given = {name: value for name, value in item.items() if name not in added}
+    given = item
+    if not added.isdisjoint(item):
+        given = {name: value for name, value in item.items() if name not in added}
     given["id"] = next(ids) if given.get("id") is None else given["id"]
     if positions is not None and "position" not in given:
         given["position"] = positions.of(given["id"], given.get("parent"))

@@ -206,6 +206,9 @@ def remove(kind: Kind, object_id: str, render: Render, *, staged: bool) -> Respo
 
 def read_new(kind: Kind, body: dict[str, Any], *, staged: bool = False) -> ConfigObject:
     """The object of a body that names its id itself; it may take the place of one that is there."""
+    declaration = DECLARED[kind]
+    if not declaration.secrets:
+        return codec.from_json(kind, declaration.completed(body))
     object_id = codec.check_id(kind, body.get("id"))
 
     def present() -> ConfigObject | None:

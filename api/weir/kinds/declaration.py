@@ -141,6 +141,7 @@ class Declaration:
             (item.name, _NONE if item.required or item.name in self._always else item.default, item.field)
             for item in self.members
         )
+        self._texts = tuple((name, default, field.to_stored_text) for name, default, field in self._stored)
 
     def read(self, reader: Reader) -> ConfigObject:
         """The object that a JSON object describes; what is wrong with it is noted at the reader."""
@@ -193,11 +194,12 @@ class Declaration:
     def to_stored_text(self, item: ConfigObject) -> str:
         """`to_stored_json` as compact JSON."""
         object_id, *values = self._values(item)
-        fields = [f'"id":{encode_basestring(object_id)}']
-        for (name, default, field), value in zip(self._stored, values, strict=True):
-            if value is not default and value != default:
-                fields.append(f'"{name}":{field.to_stored_text(value)}')
-        return f"{{{','.join(fields)}}}"
+        fields = [
+            f',"{name}":{text(value)}'
+            for (name, default, text), value in zip(self._texts, values, strict=True)
+            if value is not default and value != default
+        ]
+        return f'{{"id":{encode_basestring(object_id)}{"".join(fields)}}}'
 
     def called(self, item: ConfigObject) -> str:
         """An object in a message: "route 0.0.0.0/0"."""

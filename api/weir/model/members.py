@@ -8,7 +8,7 @@ from typing import Literal
 
 from weir.model.frames import MAC, mac_text
 from weir.model.limits import INTERFACE_ID
-from weir.model.prefix import looks_like_prefix, parse_prefix
+from weir.model.prefix import canonical_prefix, looks_like_prefix
 from weir.model.problem import Invalid
 from weir.model.reader import shown
 
@@ -40,13 +40,14 @@ def ports_of(text: str) -> range:
 def parse_member(value: object) -> str:
     """The canonical text of whatever form a value has. Raises `Invalid`."""
     if isinstance(value, str):
-        has_length = "/" in value  # as no port and no hardware address has
-        if not has_length and _PORTS.fullmatch(value):
+        if "/" in value:  # as no port, hardware address or interface has
+            return canonical_prefix(value)
+        if _PORTS.fullmatch(value):
             return parse_ports(value)
-        if not has_length and MAC.fullmatch(value):
+        if MAC.fullmatch(value):
             return mac_text(value)
         if looks_like_prefix(value):
-            return parse_prefix(value).text
+            return canonical_prefix(value)
         if INTERFACE_ID.fullmatch(value):
             return value
     raise Invalid(

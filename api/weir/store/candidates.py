@@ -58,6 +58,7 @@ LEFT JOIN candidate_change AS staged
     ON staged.owner = :owner AND staged.kind = :kind AND staged.id = asked.value
 LEFT JOIN object_version AS running
     ON running.kind = :kind AND running.id = asked.value AND running.to_revision IS NULL
+WHERE staged.serial IS NOT NULL OR running.from_revision IS NOT NULL
 """
 MAX_CONFLICTS = 100
 MAX_OTHERS = 20
@@ -160,6 +161,10 @@ class Known(NamedTuple):
     def etag(self) -> str:
         """Of the object as the candidate has it."""
         return etag_of(self.running_revision or 0) if self.serial is None else etag_of_staged(self.serial)
+
+
+UNKNOWN = Known(None, False, None, None)
+"""Of an object that is neither staged nor runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +307,10 @@ def row(connection: sqlite3.Connection, owner: str, kind: Kind, object_id: str) 
 
 def known(connection: sqlite3.Connection, owner: str, kind: Kind, ids: Collection[str]) -> dict[str, Known]:
     """What there is of each of these objects. One statement, however many they are, and no body is read."""
-    found = connection.execute(KNOWN, {"owner": owner, "kind": kind, "ids": json.dumps(list(ids))})
-    return {object_id: Known(*values) for object_id, *values in found}
+    found = dict.fromkeys(ids, UNKNOWN)
+    rows = connection.execute(KNOWN, {"owner": owner, "kind": kind, "ids": json.dumps(list(ids))})
+    found.update((object_id, Known(*values)) for object_id, *values in rows)
+    return found
 
 
 class Objects:
