@@ -69,6 +69,19 @@ def test_equals_share_equally_and_use_what_an_idle_one_leaves(router: Router) ->
     assert shares_mbit("download", (0, 10, 20)) == pytest.approx([4.5, 4.5], rel=TOLERANCE)
 
 
+@pytest.mark.parametrize("direction", ["upload", "download"])
+def test_the_addresses_of_a_pcq_use_all_that_one_below_its_share_leaves(
+    router: Router, direction: str
+) -> None:
+    """Three addresses in 6 Mbit/s, one of which offers 1 of its 2: the others get the 5 that are left."""
+    kinds = {"upload": "pcq-upload-default", "download": "pcq-download-default"}
+    targets = [f"{plan.client_v4(number)}/32" for number in range(3)]
+    router.put_queue("building", target=targets, max_limit_bps=rate(6, 6), queue_type=kinds)
+    shares = shares_mbit(direction, (1, 6, 12))
+    assert shares == pytest.approx([1, 2.5, 2.5], rel=TOLERANCE)
+    assert sum(shares) >= 0.95 * 6
+
+
 def test_a_burst_lasts_as_long_as_the_manual_says(router: Router) -> None:
     """max 2M, threshold 1500k, burst 4M over 8 s: 3 s from cold, to within one slot of 0.5 s."""
     burst = {
