@@ -48,6 +48,7 @@ def test_only_these_are_public() -> None:
     assert public == {
         "/api/v1/auth/sign-in",
         "/api/v1/setup",
+        "/api/v1/setup/plan",
         "/api/v1/system/live",
         "/api/v1/system/name",
         "/api/v1/openapi.json",
@@ -69,7 +70,7 @@ def test_the_name_is_told_to_private_addresses_only(world: World) -> None:
 
 
 def test_unsafe_operations_need_write_unless_listed() -> None:
-    allowed = {"/api/v1/candidate/validate", "/api/v1/auth/sign-in", "/api/v1/setup"}
+    allowed = {"/api/v1/candidate/validate", "/api/v1/auth/sign-in", "/api/v1/setup", "/api/v1/setup/plan"}
     for method, path, scope in ROUTES:
         if method != "GET" and path not in allowed:
             assert scope in (WRITE, ADMIN, SIGNED_IN), (method, path)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.http.world import Client, World
-from weir.service.setup import LAN_ADDRESS, WEIR
+from weir.service.setup import LAN_ADDRESS, NOTHING, WEIR
 
 PASSWORD = "correct horse battery"
 NEAR = {"REMOTE_ADDR": "192.168.88.20"}
@@ -65,7 +65,7 @@ def test_the_first_visitor_makes_the_account_and_nobody_after(new: NewWorld) -> 
     assert (done.status_code, done.json["username"]) == (201, "admin")
     again = new.ask("POST", {"password": "another good one 7"})
     assert (again.status_code, again.json["code"]) == (409, "setup-done")
-    assert new.ask("GET").json == {"needed": False, "reason": None, "lan": None, "ports": []}
+    assert new.ask("GET").json == NOTHING
     signed = new.client(None)("POST", "/auth/sign-in", {"username": "admin", "password": PASSWORD})
     assert (signed.status_code, signed.json["must_change_password"]) == (200, False)
 

@@ -3,7 +3,7 @@ import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
-import { FRESH } from "./mock/setup";
+import { FRESH, OFFERING } from "./mock/setup";
 import { mockRouter, renderAt } from "./render";
 
 const router = mockRouter();
@@ -146,5 +146,107 @@ describe("the first visit to a new router", () => {
     begin();
     expect(await screen.findByText("no network port was found")).toBeInstanceOf(HTMLElement);
     expect(screen.queryByLabelText(/LAN port/)).toBeNull();
+  });
+});
+
+const refusal = (...findings: { field: string; message: string }[]) =>
+  HttpResponse.json(
+    {
+      type: "x",
+      title: "x",
+      status: 422,
+      code: "invalid",
+      detail: "two things cannot stay",
+      path: findings[0]?.field ?? null,
+      findings: findings.map((said) => ({
+        severity: "error",
+        code: "invalid",
+        kind: "request",
+        id: "",
+        ...said,
+      })),
+    },
+    { status: 422 },
+  );
+
+describe("presets", () => {
+  it("home: what will be made is shown first, and every other port is of the LAN", async () => {
+    router.state.fresh = OFFERING;
+    const { type, passwords, finish } = begin();
+    expect((await screen.findByRole<HTMLInputElement>("radio", { name: /Home/ })).checked).toBe(true);
+    expect(await screen.findByText("br-lan")).toBeInstanceOf(HTMLElement);
+    await type(/LAN address/, "10.7.0.1/24");
+    expect(await screen.findByText("10.7.0.1/24", { selector: "ins" })).toBeInstanceOf(HTMLElement);
+    await passwords(PASSWORD);
+    await finish();
+    await waitFor(() => expect(router.state.wishes).not.toBeUndefined());
+    expect(router.state.wishes).toMatchObject({
+      lan: null,
+      preset: {
+        id: "home",
+        lan: { ports: ["enp1s0", "enp3s0"], addresses: ["10.7.0.1/24"] },
+        second: null,
+        unknown: null,
+      },
+      wan: { interface: "enp2s0", addressing: "dhcp" },
+    });
+  });
+
+  it("isp: customers have a VLAN until a port is theirs, and one port only is the WAN", async () => {
+    router.state.fresh = OFFERING;
+    const { user, passwords, finish } = begin();
+    await user.click(await screen.findByRole("radio", { name: /ISP/ }));
+    expect(screen.getByLabelText<HTMLInputElement>(/Customers: VLAN/).value).toBe("100");
+    await user.selectOptions(screen.getByLabelText(/^enp2s0/), "second");
+    expect(screen.queryByLabelText(/Customers: VLAN/)).toBeNull();
+    await user.selectOptions(screen.getByLabelText(/^enp3s0/), "wan");
+    await passwords(PASSWORD);
+    await finish();
+    await waitFor(() => expect(router.state.wishes).not.toBeUndefined());
+    expect(router.state.wishes).toMatchObject({
+      preset: {
+        id: "isp",
+        lan: { ports: ["enp1s0"] },
+        second: { ports: ["enp2s0"], addresses: ["100.64.0.1/22"], vlan_id: null },
+        unknown: "drop",
+      },
+      wan: { interface: "enp3s0" },
+    });
+  });
+
+  it("by hand is one of the choices, and leaves the ports as they are", async () => {
+    router.state.fresh = OFFERING;
+    const { user, passwords, finish } = begin();
+    await user.click(await screen.findByRole("radio", { name: /By hand/ }));
+    expect(screen.getByRole<HTMLInputElement>("radio", { name: /By hand/ }).checked).toBe(true);
+    expect(screen.queryByText("What will be made")).toBeNull();
+    await passwords(PASSWORD);
+    await finish();
+    await waitFor(() => expect(router.state.wishes).toMatchObject({ preset: null, lan: null, wan: null }));
+  });
+
+  it("says all that cannot stay at once, each at its field", async () => {
+    router.state.fresh = OFFERING;
+    router.server.use(
+      http.post("*/api/v1/setup/plan", () =>
+        refusal(
+          { field: "preset.lan.ports", message: "choose at least one port for the LAN" },
+          { field: "preset.lan.addresses", message: "'ten' needs a prefix length" },
+        ),
+      ),
+    );
+    begin();
+    expect(await screen.findByText(/choose at least one port/)).toBeInstanceOf(HTMLElement);
+    const said = screen.getByText("'ten' needs a prefix length.");
+    expect(screen.getByLabelText(/LAN address/).getAttribute("aria-describedby")).toContain(said.id);
+    expect(screen.getByText(/once the fields above are in order/)).toBeInstanceOf(HTMLElement);
+  });
+
+  it("offers none to a router with one port", async () => {
+    router.state.fresh = { ...OFFERING, ports: OFFERING.ports.slice(0, 1) };
+    begin();
+    expect(await screen.findByText(/needs two ports/)).toBeInstanceOf(HTMLElement);
+    expect(screen.getByRole<HTMLInputElement>("radio", { name: /Home/ }).disabled).toBe(true);
+    expect(screen.getByRole<HTMLInputElement>("radio", { name: /By hand/ }).checked).toBe(true);
   });
 });

@@ -10,37 +10,39 @@ from __future__ import annotations
 import ipaddress
 import logging
 import threading
-from collections.abc import Set
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from collections.abc import Sequence, Set
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from weir.kinds.identity import Identity
-from weir.kinds.static_route import StaticRoute
+from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
 from weir.model.overhead import FRAME_BYTES
-from weir.model.problem import Conflict, Forbidden, Invalid, Problem
+from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem
 from weir.service.auth import AuthService
 from weir.service.configuration import ConfigService
+from weir.service.edits import changes_of
 from weir.service.passwords import check_rules
-from weir.service.types import Edit, Principal
+from weir.service.presets import PRESETS, REVERSE_PATH, Choices, Made, Preset, default_routes, made_of
+from weir.service.types import Edit, ObjectDiff, Principal
 from weir.wire.client import AgentClient
 
 log = logging.getLogger(__name__)
 
 LAN_ADDRESS = "192.168.88.1/24"
 POLL_S = 1.0
-REVERSE_PATH: Final[dict[str, Literal["loose", "strict"]]] = {"lan": "strict", "wan": "loose"}
-"""Of a new router: who is inside has the addresses of his network (BCP 38); a second WAN may come one day."""
 WEIR = Principal(0, "weir", "admin", "local", "first-start", "local", 0)
 Json = dict[str, Any]
+NOTHING: Json = {"needed": False, "reason": None, "lan": None, "ports": [], "presets": []}
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the first visitor chose; None leaves a thing as it is."""
+    """What the first visitor chose; None leaves a thing as it is. `preset` is in the place of LAN and WAN."""
 
     password: str
+    preset: Choices | None = None
     lan: Interface | None = None
     wan: Interface | None = None
     gateways: tuple[str, ...] = ()
@@ -71,16 +73,18 @@ class SetupService:
     def state(self, source: str) -> Json:
         """What the wizard has to know: `ports` and the address so far. Nothing once there is an account."""
         if not self._auth.unclaimed():
-            return {"needed": False, "reason": None, "lan": None, "ports": []}
+            return NOTHING
         _require_near(source)
         ports = self._ports()
         with self._config.document(WEIR) as document:
             lans = [item for item in document.interfaces() if item.role == "lan" and item.addresses]
+            presets: Sequence[Preset] = PRESETS if _is_new(document) else ()
         return {
             "needed": True,
             "reason": None if ports else "no network port was found: the kernel has no driver for one",
             "lan": {"interface": lans[0].id, "address": lans[0].addresses[0]} if lans else None,
             "ports": ports,
+            "presets": [asdict(preset) for preset in presets],
         }
 
     def login_banner(self) -> str:
@@ -100,13 +104,27 @@ class SetupService:
         with self._turn:
             if not self._auth.unclaimed():
                 raise Conflict("this router has been set up already; sign in", code="setup-done")
-            check_rules(wishes.password, "admin")
-            edits = self._edits(wishes)
+            edits = self._edits(wishes) if wishes.preset is None else self._edits_of_preset(wishes)
             if wishes.time_zone is not None:
                 self._agent.call("time_zone_choose", {"name": wishes.time_zone})
             revision = self._config.commit(WEIR, edits, "first setup").revision
             self._auth.claim(wishes.password, source)
         return revision
+
+    def plan(self, choices: Choices, source: str) -> tuple[list[ObjectDiff], list[Finding]]:
+        """What `finish` would change for a preset, and what validation says of it. Nothing is changed.
+
+        Raises `Conflict` (`setup-done`, `setup-configured`), `Forbidden`, and `Invalid` with a finding for
+        each field that cannot stay.
+        """
+        _require_near(source)
+        if not self._auth.unclaimed():
+            raise Conflict("this router has been set up already; sign in", code="setup-done")
+        edits, findings = self._planned(choices)
+        _refuse_errors(findings)
+        with self._config.document(WEIR) as document:
+            changes = changes_of(edits, document)
+        return [ObjectDiff(change) for change in changes], findings
 
     def prepare(self) -> bool:
         """Give the first port its address. True when nothing is left to do; raises without an agent."""
@@ -156,6 +174,7 @@ class SetupService:
 
     def _edits(self, wishes: Wishes) -> list[Edit]:
         """The first start's address goes where the visitor chose another port."""
+        check_rules(wishes.password, "admin")
         wanted: dict[tuple[str, str], ConfigObject | None] = {}
         with self._config.document(WEIR) as document:
             before = {item.id for item in document.interfaces()}
@@ -165,11 +184,56 @@ class SetupService:
         for chosen in filter(None, (wishes.lan, wishes.wan)):  # ports, so Ethernet
             way = REVERSE_PATH["lan" if chosen is wishes.lan else "wan"]
             wanted["interface", chosen.id] = replace(chosen, overhead_bytes=FRAME_BYTES, reverse_path=way)
-        for gateway in wishes.gateways:
-            version = ipaddress.ip_address(gateway).version
-            route = StaticRoute(f"default-v{version}", "::/0" if version == 6 else "0.0.0.0/0", gateway)
-            wanted["static-route", route.id] = route
+        wanted |= {("static-route", route.id): route for route in default_routes(wishes.gateways)}
         return [Edit(kind, object_id, new) for (kind, object_id), new in wanted.items()]
+
+    def _edits_of_preset(self, wishes: Wishes) -> Sequence[Edit]:
+        """Raises `Invalid` with all that is wrong at once, the password included."""
+        assert wishes.preset is not None
+        edits, findings = self._planned(wishes.preset)
+        try:
+            check_rules(wishes.password, "admin")
+        except Invalid as problem:
+            findings.insert(0, Finding("error", problem.code, problem.message, "request", "", problem.path))
+        _refuse_errors(findings)
+        return edits
+
+    def _planned(self, choices: Choices) -> tuple[list[Edit], list[Finding]]:
+        """What to write, and what is to be said of it: errors at the request's fields. Raises `Conflict`."""
+        with self._config.document(WEIR) as document:
+            if not _is_new(document):
+                text = "this router is configured already: presets are for a new one"
+                raise Conflict(text, code="setup-configured", path="preset.id")
+            before = {item.id for item in document.interfaces()}
+        made = made_of(choices, {port["id"] for port in self._ports()})
+        if made.findings:
+            return [], made.findings
+        edits = [Edit(item.kind, item.id, item) for item in made.objects]
+        kept = {item.id for item in made.objects if item.kind == "interface"}
+        edits += [Edit("interface", name, None) for name in sorted(before - kept)]
+        return edits, [_at_field(made, finding) for finding in self._config.check(WEIR, edits)]
+
+
+def _is_new(document: Document) -> bool:
+    """Whether there is nothing yet but what the first start may have made."""
+    items = list(document)
+    return len(items) <= 1 and all(item.kind == "interface" for item in items)
+
+
+def _at_field(made: Made, finding: Finding) -> Finding:
+    where = made.fields.get((finding.kind, finding.id))
+    if finding.severity != "error" or where is None:
+        return finding
+    return replace(finding, kind="request", id="", field=where)
+
+
+def _refuse_errors(findings: Sequence[Finding]) -> None:
+    """Raises `Invalid` for errors, all of them."""
+    errors = [item for item in findings if item.severity == "error"]
+    if errors:
+        first, many = errors[0], len(errors) > 1
+        text = f"{len(errors)} things cannot stay as they are: {first.message}" if many else first.message
+        raise Invalid(text, code=first.code, path=first.field, findings=errors)
 
 
 def _require_reach(wishes: Wishes, before: Set[str]) -> None:

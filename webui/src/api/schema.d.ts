@@ -4639,11 +4639,31 @@ export interface paths {
         get: operations["get_setup"];
         put?: never;
         /**
-         * Make the first account and configure LAN, WAN and time zone
+         * Make the first account and configure a preset, or LAN and WAN alone, and the time zone
          * @description Refused as a whole when a part is not acceptable, and (409) as soon as there is an account. A new LAN
          *     address holds at once: the answer may not arrive over the old one.
          */
         post: operations["finish_setup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/setup/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show what a preset would make
+         * @description Changes nothing. Like the setup it is for the router's own networks, until there is an account.
+         */
+        post: operations["plan_setup"];
         delete?: never;
         options?: never;
         head?: never;
@@ -12994,12 +13014,72 @@ export interface components {
             carrier: boolean;
             speed_bps: number | null;
         };
+        SetupSecond: {
+            zone: string;
+            label: string;
+            about: string;
+            /** @description What it has unless another is given. */
+            address: string;
+            /** @description The tag that it has unless it has ports of its own. */
+            vlan_id: number;
+            /**
+             * @description Of addresses that are in no queue.
+             * @enum {string}
+             */
+            unknown: "allow" | "drop";
+            /** @description Whether the LAN reaches its hosts. */
+            from_lan: boolean;
+        };
+        SetupPreset: {
+            id: string;
+            name: string;
+            about: string;
+            /** @description What its LAN is for. */
+            lan: string;
+            ping_from_wan: boolean;
+            second: components["schemas"]["SetupSecond"] | null;
+        };
         Setup: {
             needed: boolean;
             /** @description What stands in the way of setting up. */
             reason: string | null;
             lan: components["schemas"]["SetupLan"] | null;
             ports: components["schemas"]["SetupPort"][];
+            /** @description None where the router is configured already. */
+            presets: components["schemas"]["SetupPreset"][];
+        };
+        LanNetwork: {
+            /** @description Several become a bridge. */
+            ports: string[];
+            /** @description The router's own, with prefix length. A /64 of IPv6 is announced to hosts. */
+            addresses: string[];
+        };
+        SecondNetwork: {
+            /** @description Several become a bridge. */
+            ports: string[];
+            /** @description The router's own, with prefix length. A /64 of IPv6 is announced to hosts. */
+            addresses: string[];
+            /**
+             * @description In place of ports: what has this tag on the LAN's ports.
+             * @default null
+             */
+            vlan_id: number | null;
+        };
+        PresetChoice: {
+            /** @enum {string} */
+            id: "home" | "branch" | "isp";
+            lan: components["schemas"]["LanNetwork"];
+            /**
+             * @description Of a preset that has one: branch and isp.
+             * @default null
+             */
+            second: components["schemas"]["SecondNetwork"] | null;
+            /**
+             * @description Of addresses behind `second` that are in no queue; null: as the preset.
+             * @default null
+             * @enum {string|null}
+             */
+            unknown: "allow" | "drop" | null;
         };
         PortChoice: {
             interface: string;
@@ -13022,7 +13102,12 @@ export interface components {
             /** @description Of the account `admin`. */
             password: string;
             /**
-             * @description null: as it is.
+             * @description Makes LAN, WAN, addresses, names and firewall; null: `lan` and `wan` alone.
+             * @default null
+             */
+            preset: components["schemas"]["PresetChoice"] | null;
+            /**
+             * @description null: as it is. Without meaning beside a preset.
              * @default null
              */
             lan: components["schemas"]["PortChoice"] | null;
@@ -13040,6 +13125,15 @@ export interface components {
         SetupDone: {
             username: string;
             revision: number;
+        };
+        SetupPlanInput: {
+            preset: components["schemas"]["PresetChoice"];
+            /** @default null */
+            wan: components["schemas"]["WanChoice"] | null;
+        };
+        SetupPlan: {
+            changes: components["schemas"]["Change"][];
+            findings: components["schemas"]["Finding"][];
         };
         TimeZone: {
             /** @description Of the tz database, such as Europe/Berlin. */
@@ -29306,6 +29400,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SetupDone"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    plan_setup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetupPlanInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SetupPlan"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, NativeSelect, PasswordInput, TextInput } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
-import { useState, type ReactNode, type SyntheticEvent } from "react";
+import { Button, Radio } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
+import { useState, type SyntheticEvent } from "react";
 import { api, need } from "@/api/client";
-import { asProblem, messagesByField } from "@/api/problem";
+import { asProblem } from "@/api/problem";
 import { meQuery, queryClient, setupQuery } from "@/api/queries";
 import { setSession } from "@/api/session";
-import type { Setup } from "@/api/types";
+import type { Setup, SetupPlan } from "@/api/types";
 import { Note } from "@/ui/blocks";
-import { draftOf, fieldOf, newAddress, portText, wishesOf, type SetupDraft } from "./setupDraft";
-import classes from "./SignIn.module.css";
+import { DiffView } from "@/ui/DiffView";
+import { choosePreset, draftOf, errorsOf, newAddress, planOf, wishesOf, type SetupDraft } from "./setupDraft";
+import { Account, Group, PortsByHand, PortsOfPreset, type FieldsProps } from "./SetupFields";
 
-const WAYS = [
-  { value: "dhcp", label: "by DHCP: nothing to fill in" },
-  { value: "static", label: "in a letter: a fixed one" },
-];
 /** An answer that has not come by then went out over an address that the router left. */
 const MOVED_AFTER_MS = 20_000;
-const zones = (): string[] => ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
 
 /** `moved`: the router took the wishes, or did not answer, and is to be looked for at its new address. */
 type Outcome = "in" | "moved" | "sign-in";
 
 async function finishSetup(draft: SetupDraft, setup: Setup): Promise<Outcome> {
   const wishes = wishesOf(draft, setup);
-  const moves = newAddress(wishes) !== null;
+  const moves = newAddress(wishes, setup) !== null;
   try {
     await need(
       api.POST("/api/v1/setup", {
@@ -51,14 +48,6 @@ async function finishSetup(draft: SetupDraft, setup: Setup): Promise<Outcome> {
   }
 }
 
-type Errors = Partial<Record<keyof SetupDraft, string>>;
-interface FieldsProps {
-  setup: Setup;
-  draft: SetupDraft;
-  put: (change: Partial<SetupDraft>) => void;
-  errors: Errors;
-}
-
 /** The first visit to a new router: the first visitor creates its account. */
 export default function SetupPage({ setup, onDone }: { setup: Setup; onDone: () => void }) {
   const [draft, setDraft] = useState(() => draftOf(setup));
@@ -76,34 +65,47 @@ export default function SetupPage({ setup, onDone }: { setup: Setup; onDone: () 
     if (finish.isError) finish.reset();
   };
   const wishes = wishesOf(draft, setup);
+  const goesTo = newAddress(wishes, setup);
+  const plan = usePlan(planOf(draft, setup));
   const problem = finish.error ? asProblem(finish.error) : null;
-  const field = problem ? fieldOf(problem, draft) : null;
-  const errors: Errors = problem && field ? { [field]: Object.values(messagesByField(problem))[0] } : {};
+  const refused = problem ? errorsOf(problem, draft) : {};
+  const errors = { ...(plan.error ? errorsOf(asProblem(plan.error), draft) : {}), ...refused };
   if (draft.again !== "" && draft.password !== draft.again) errors.again = "The two are not the same.";
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (draft.password === draft.again && !finish.isPending) finish.mutate();
   };
   if (finish.data === "moved")
-    return <Moved address={newAddress(wishes) ?? ""} prefix={wishes.lan?.addresses[0] ?? ""} />;
+    return <Moved address={goesTo ?? ""} prefix={draft.lanAddress.trim().split(/\s+/)[0] ?? ""} />;
   const fields = { setup, draft, put, errors };
+  const said = Object.keys(refused).length;
   return (
     <form onSubmit={submit} className="stack">
       <p className="dim">
         This router is new: nobody has an account on it. Everything but the password can be changed later.
       </p>
       <Account {...fields} />
-      <Group title="Network">
-        {setup.reason ? <Note severity="warning">{setup.reason}</Note> : <Ports {...fields} />}
-      </Group>
-      {wishes.lan ? (
+      {setup.reason ? (
+        <Note severity="warning">{setup.reason}</Note>
+      ) : (
+        <>
+          {setup.presets.length > 0 ? <Presets {...fields} /> : null}
+          <Group title="Network">
+            {draft.preset === "" ? <PortsByHand {...fields} /> : <PortsOfPreset {...fields} />}
+          </Group>
+          {draft.preset === "" ? null : <Plan plan={plan} />}
+        </>
+      )}
+      {goesTo && !plan.isError ? (
         <Note severity="notice">
-          The router leaves its present address and this page with it. Open https://{newAddress(wishes)} then.
+          The router leaves its present address and this page with it. Open https://{goesTo} then.
         </Note>
       ) : null}
       {problem ? (
         <Note severity="error" live>
-          {field ? "Nothing was changed: see the remark at its field." : problem.message}
+          {said === 0
+            ? problem.message
+            : `Nothing was changed: see the ${said === 1 ? "remark at its field" : "remarks at their fields"}.`}
         </Note>
       ) : null}
       <Button type="submit" size="sm" variant="filled" loading={finish.isPending}>
@@ -113,117 +115,66 @@ export default function SetupPage({ setup, onDone }: { setup: Setup; onDone: () 
   );
 }
 
-const Group = ({ title, children }: { title: string; children: ReactNode }) => (
-  <fieldset className={`${classes.group ?? ""} stack`}>
-    <legend>{title}</legend>
-    {children}
-  </fieldset>
-);
+/** What a preset would make, asked for a moment after it was chosen or typed. */
+function usePlan(wanted: SetupPlan | null) {
+  const [asked] = useDebouncedValue(JSON.stringify(wanted), 300);
+  return useQuery({
+    queryKey: ["setup-plan", asked],
+    queryFn: () => need(api.POST("/api/v1/setup/plan", { body: JSON.parse(asked) as SetupPlan })),
+    enabled: asked !== "null",
+    placeholderData: keepPreviousData,
+    retry: false,
+    meta: { inline: true },
+  });
+}
 
-function Account({ draft, put, errors }: FieldsProps) {
+function Presets({ setup, draft, put }: FieldsProps) {
   return (
-    <Group title="Administrator">
-      <p>
-        The user name is <strong>admin</strong>.
-      </p>
-      <PasswordInput
-        size="sm"
-        label="Password"
-        description="At least 10 characters; a few words are good."
-        autoComplete="new-password"
-        required
-        minLength={10}
-        value={draft.password}
-        error={errors.password}
-        onChange={(event) => put({ password: event.currentTarget.value })}
-        autoFocus
-      />
-      <PasswordInput
-        size="sm"
-        label="Password again"
-        autoComplete="new-password"
-        required
-        value={draft.again}
-        error={errors.again}
-        onChange={(event) => put({ again: event.currentTarget.value })}
-      />
-      <NativeSelect
-        size="sm"
-        label="Time zone"
-        description="Queues with hours follow it."
-        data={zones()}
-        value={draft.zone}
-        error={errors.zone}
-        onChange={(event) => put({ zone: event.currentTarget.value })}
-      />
+    <Group title="What is this router for?">
+      <Radio.Group
+        aria-label="Preset"
+        value={draft.preset}
+        onChange={(id) => put(choosePreset(id, setup, draft))}
+      >
+        <div className="stack">
+          {setup.presets.map((preset) => (
+            <Radio
+              key={preset.id}
+              size="xs"
+              value={preset.id}
+              label={preset.name}
+              description={preset.about}
+              disabled={setup.ports.length < 2}
+            />
+          ))}
+          <Radio
+            size="xs"
+            value=""
+            label="By hand"
+            description="LAN and WAN only. Everything else is configured later."
+          />
+        </div>
+      </Radio.Group>
+      {setup.ports.length < 2 ? (
+        <p className="dim">A preset needs two ports, and this router has one.</p>
+      ) : null}
     </Group>
   );
 }
 
-function Ports({ setup, draft, put, errors }: FieldsProps) {
-  const ports = setup.ports.map((port) => ({ value: port.id, label: portText(port) }));
-  const chooseLan = (lan: string) => put({ lan, wan: draft.wan === lan ? "" : draft.wan });
+/** The same words as before a commit. What cannot be made is said at the fields. */
+function Plan({ plan }: { plan: ReturnType<typeof usePlan> }) {
+  const shown = plan.isError ? null : plan.data;
   return (
-    <>
-      <NativeSelect
-        size="sm"
-        label="LAN port"
-        description="Faces the customers."
-        data={ports}
-        value={draft.lan}
-        error={errors.lan}
-        onChange={(event) => chooseLan(event.currentTarget.value)}
-      />
-      <TextInput
-        size="sm"
-        label="LAN address"
-        description="The router's own, with prefix length: 192.168.88.1/24"
-        required
-        value={draft.lanAddress}
-        error={errors.lanAddress}
-        onChange={(event) => put({ lanAddress: event.currentTarget.value })}
-      />
-      <NativeSelect
-        size="sm"
-        label="WAN port"
-        description="Faces the internet."
-        data={[{ value: "", label: "none yet" }, ...ports.filter((port) => port.value !== draft.lan)]}
-        value={draft.wan}
-        error={errors.wan}
-        onChange={(event) => put({ wan: event.currentTarget.value })}
-      />
-      {draft.wan ? (
-        <NativeSelect
-          size="sm"
-          label="The provider gives the address"
-          data={WAYS}
-          value={draft.wanBy}
-          error={errors.wanBy}
-          onChange={(event) => put({ wanBy: event.currentTarget.value as SetupDraft["wanBy"] })}
-        />
+    <Group title="What will be made">
+      {shown ? (
+        <DiffView changes={shown.changes} total={shown.changes.length} findings={shown.findings} />
       ) : null}
-      {draft.wan && draft.wanBy === "static" ? (
-        <>
-          <TextInput
-            size="sm"
-            label="WAN address"
-            description="With prefix length, as the provider gave it: 198.51.100.2/30"
-            required
-            value={draft.wanAddress}
-            error={errors.wanAddress}
-            onChange={(event) => put({ wanAddress: event.currentTarget.value })}
-          />
-          <TextInput
-            size="sm"
-            label="Gateway"
-            description="The provider's router. Empty: no way out yet."
-            value={draft.gateway}
-            error={errors.gateway}
-            onChange={(event) => put({ gateway: event.currentTarget.value })}
-          />
-        </>
+      {plan.isError ? <p className="dim">It is shown here once the fields above are in order.</p> : null}
+      {shown ? (
+        <p className="dim">These are ordinary objects: all of them can be changed afterwards.</p>
       ) : null}
-    </>
+    </Group>
   );
 }
 

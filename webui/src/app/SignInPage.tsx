@@ -30,7 +30,7 @@ export function SignInPage() {
   }, [done, session, navigate, next]);
   return (
     <main className={classes.page}>
-      <div className={classes.box}>
+      <div className={isNew ? `${classes.box} ${classes.wide}` : classes.box}>
         <h1 className={classes.title}>
           <img src="/weir.svg" alt="" width={28} height={28} />
           {name === null ? (

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { http, HttpResponse, type HttpHandler } from "msw";
-import type { Setup, SetupWishes } from "@/api/types";
+import type { Setup, SetupPlan, SetupWishes } from "@/api/types";
 import type { MockState } from "./state";
 
 const API = "*/api/v1";
-const DONE: Setup = { needed: false, reason: null, lan: null, ports: [] };
+const DONE: Setup = { needed: false, reason: null, lan: null, ports: [], presets: [] };
 
 export const FRESH: Setup = {
   needed: true,
@@ -13,6 +13,39 @@ export const FRESH: Setup = {
   ports: [
     { id: "enp1s0", mac: "02:00:00:00:00:01", carrier: true, speed_bps: 1e9 },
     { id: "enp2s0", mac: "02:00:00:00:00:02", carrier: false, speed_bps: null },
+  ],
+  presets: [],
+};
+
+/** As FRESH, with a third port and what a router offers at once. */
+export const OFFERING: Setup = {
+  ...FRESH,
+  ports: [...FRESH.ports, { id: "enp3s0", mac: "02:00:00:00:00:03", carrier: false, speed_bps: null }],
+  presets: [
+    {
+      id: "home",
+      name: "Home",
+      about: "One network behind one internet connection.",
+      lan: "Everybody inside, and this page.",
+      ping_from_wan: false,
+      second: null,
+    },
+    {
+      id: "isp",
+      name: "ISP",
+      about: "Customers are apart from the management network.",
+      lan: "The management network.",
+      ping_from_wan: true,
+      second: {
+        zone: "customers",
+        label: "Customers",
+        about: "They reach the internet, and not this page.",
+        address: "100.64.0.1/22",
+        vlan_id: 100,
+        unknown: "drop",
+        from_lan: true,
+      },
+    },
   ],
 };
 
@@ -43,6 +76,24 @@ export function setupHandlers(state: MockState): HttpHandler[] {
       HttpResponse.json({ hostname: state.hostname ?? null, login_banner: state.banner ?? "" }),
     ),
     http.get(`${API}/setup`, () => HttpResponse.json(state.fresh ?? DONE)),
+    http.post(`${API}/setup/plan`, async ({ request }) => {
+      const plan = (await request.json()) as SetupPlan;
+      const address = plan.preset.lan.addresses.join(", ");
+      return HttpResponse.json({
+        changes: [
+          {
+            kind: "interface",
+            id: "br-lan",
+            name: "br-lan",
+            action: "add",
+            fields: [{ field: "addresses", old: null, new: [address] }],
+            old: null,
+            new: {},
+          },
+        ],
+        findings: [],
+      });
+    }),
     http.post(`${API}/setup`, async ({ request }) => {
       const wishes = (await request.json()) as SetupWishes;
       if (wishes.password === "too easy too")

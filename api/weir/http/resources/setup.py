@@ -9,16 +9,17 @@ from flask import Response
 
 from weir.http.context import context, me, service
 from weir.http.endpoint import ADMIN, PUBLIC, READ, Resource, answer
+from weir.http.rendering import findings_json, object_diff_json
 from weir.http.schemas import setup, updates
 from weir.http.security import origin
 from weir.model.address import parse_host
 from weir.model.codec import from_json
 from weir.model.interface import Interface
 from weir.model.problem import Invalid, Unsupported
-from weir.service.setup import Wishes
+from weir.service.presets import Choices, Network, Uplink
+from weir.service.setup import NOTHING, Wishes
 
 resource = Resource("setup", "The first setup of a new router, time zone, factory reset, power.")
-NOTHING: dict[str, Any] = {"needed": False, "reason": None, "lan": None, "ports": []}
 
 
 @resource.operation("GET", "/setup", scope=PUBLIC, answers=setup.Setup)
@@ -34,13 +35,15 @@ def get_setup() -> Response:
     "POST", "/setup", scope=PUBLIC, body=setup.SetupInput, answers=setup.SetupDone, status=201
 )
 def finish_setup(body: dict[str, Any]) -> Response:
-    """Make the first account and configure LAN, WAN and time zone
+    """Make the first account and configure a preset, or LAN and WAN alone, and the time zone
 
     Refused as a whole when a part is not acceptable, and (409) as soon as there is an account. A new LAN
     address holds at once: the answer may not arrive over the old one.
     """
-    if not context().settings.first_setup:
-        raise Unsupported("accounts of this router are not made in the browser", code="no-setup")
+    _require_first_setup()
+    if body["preset"] is not None:
+        chosen = Wishes(body["password"], preset=_choices(body), time_zone=body["time_zone"])
+        return answer({"username": "admin", "revision": service().setup.finish(chosen, origin())}, 201)
     wishes = Wishes(
         password=body["password"],
         lan=_port(body["lan"], "lan"),
@@ -49,6 +52,19 @@ def finish_setup(body: dict[str, Any]) -> Response:
         time_zone=body["time_zone"],
     )
     return answer({"username": "admin", "revision": service().setup.finish(wishes, origin())}, 201)
+
+
+@resource.operation("POST", "/setup/plan", scope=PUBLIC, body=setup.SetupPlanInput, answers=setup.SetupPlan)
+def plan_setup(body: dict[str, Any]) -> Response:
+    """Show what a preset would make
+
+    Changes nothing. Like the setup it is for the router's own networks, until there is an account.
+    """
+    _require_first_setup()
+    changes, findings = service().setup.plan(_choices(body), origin())
+    return answer(
+        {"changes": [object_diff_json(item) for item in changes], "findings": findings_json(findings)}
+    )
 
 
 @resource.operation("GET", "/system/time-zone", scope=READ, answers=setup.TimeZone)
@@ -88,6 +104,26 @@ def power_off() -> Response:
     """Switch the router off"""
     service().appliance.power_off(me())
     return answer({"powering_off": True}, 202)
+
+
+def _require_first_setup() -> None:
+    if not context().settings.first_setup:
+        raise Unsupported("accounts of this router are not made in the browser", code="no-setup")
+
+
+def _choices(body: dict[str, Any]) -> Choices:
+    preset, wan = body["preset"], body["wan"]
+    return Choices(
+        preset["id"],
+        wan and Uplink(wan["interface"], wan["addressing"], tuple(wan["addresses"]), tuple(wan["gateways"])),
+        _network(preset["lan"]),
+        preset["second"] and _network(preset["second"]),
+        preset["unknown"],
+    )
+
+
+def _network(chosen: dict[str, Any]) -> Network:
+    return Network(tuple(chosen["ports"]), tuple(chosen["addresses"]), chosen.get("vlan_id"))
 
 
 def _gateways(texts: list[str]) -> tuple[str, ...]:
