@@ -100,11 +100,14 @@ static __always_inline __u64 weir_advance(struct weir_line *line, __u64 cost_tk,
 {
 	__u32 burst = line->burst > pace->burst_min ? line->burst : pace->burst_min;
 	__u64 floor = pace->now_tk - ((__u64)burst << WEIR_TIME_SHIFT);
-	__u64 clock = *(volatile __u64 *)&line->clock_tk;
+	__u64 clock = *(volatile __u64 *)&line->clock_tk, before;
 
-	if (weir_after(floor, clock) &&
-	    __sync_val_compare_and_swap(&line->clock_tk, clock, floor + cost_tk) == clock)
-		return floor;
+	if (weir_after(floor, clock)) {
+		before = __sync_val_compare_and_swap(&line->clock_tk, clock, floor + cost_tk);
+		asm volatile("" : "+r"(before)); /* or clang makes a truth value of the outcome first */
+		if (before == clock)
+			return floor;
+	}
 	return __sync_fetch_and_add(&line->clock_tk, cost_tk);
 }
 

@@ -64,9 +64,9 @@ static __noinline int weir_let_wait(struct __sk_buff *skb, struct weir_pace *pac
 	return TC_ACT_SHOT;
 }
 
-/* One customer, without sub-queues: nearly all packets. */
+/* One customer, without sub-queues: nearly all packets. `tos`: only its last two bits are looked at. */
 static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-				     struct weir_line *line, __u32 ecn, const struct weir_weight *weight)
+				     struct weir_line *line, __u32 tos, const struct weir_weight *weight)
 {
 	bool paced = port->mode != WEIR_POLICE;
 	struct weir_pace pace = {
@@ -81,7 +81,7 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 		weir_see_round_trip(skb, index, weight->l3_offset);
 	conformance = weir_enter(line, &pace);
 	if (conformance != WEIR_CONFORMS || (paced && weir_after(pace.departure_tk, pace.now_tk)))
-		return weir_let_wait(skb, &pace, weir_pack_weight(weight), (__u64)ecn << 32 | index,
+		return weir_let_wait(skb, &pace, weir_pack_weight(weight), (__u64)(tos & 3) << 32 | index,
 				     conformance);
 	weir_count_sent(line, weight->segments, weight->ip_bytes);
 	return WEIR_NEXT;

@@ -54,14 +54,14 @@ static __always_inline __u32 weir_plain_index(struct __sk_buff *skb, const struc
 
 /* The line of a plain packet, which is being fetched then; NULL = it is another, or is not known to be plain. */
 static __always_inline struct weir_line *weir_plain_line(struct __sk_buff *skb, const struct weir_port *port,
-							 __u32 *index, __u32 *ecn)
+							 __u32 *index, __u32 *tos)
 {
 	struct iphdr *ip = weir_is_plain_port(port) ? weir_plain_header(skb) : NULL;
 	struct weir_line *line;
 
 	if (!ip)
 		return NULL;
-	*ecn = ip->tos & 3;
+	*tos = ip->tos;
 	*index = weir_plain_index(skb, port, ip);
 	line = weir_line_of(*index);
 	if (!line)

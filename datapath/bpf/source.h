@@ -11,20 +11,14 @@
 
 #include "forward.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct weir_sources);
-} weir_sources SEC(".maps");
+/* The only element of the map of this name, whose address the verifier puts into the program (loader/programs.c). */
+struct weir_sources weir_sources SEC(".data.weir_sources");
 
 static __always_inline bool weir_source_may_be_refused(__u32 source)
 {
-	__u32 first = 0, bit = WEIR_SOURCE_BIT(source);
-	struct weir_sources *sources = bpf_map_lookup_elem(&weir_sources, &first);
+	__u32 bit = WEIR_SOURCE_BIT(source);
 
-	return !sources || *(volatile __u64 *)&sources->words[bit / 64] >> (bit % 64) & 1;
+	return *(volatile __u64 *)&weir_sources.words[bit / 64] >> (bit % 64) & 1;
 }
 
 /* Global: verified once. `source` in network byte order. What has no way back goes up as well. */

@@ -10,23 +10,13 @@
 
 #include "weir/abi.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct weir_used);
-} weir_used SEC(".maps");
+/* The only element of the map of this name, as weir_sources in source.h. */
+struct weir_used weir_used SEC(".data.weir_used");
 
 static __always_inline void weir_use_neighbour(const __u8 *mac)
 {
-	__u32 first = 0;
-	struct weir_used *used = bpf_map_lookup_elem(&weir_used, &first);
-	volatile __u8 *mark;
+	volatile __u8 *mark = &weir_used.marks[*(const __u16 *)(mac + 4) % WEIR_USED_MARKS];
 
-	if (!used)
-		return;
-	mark = &used->marks[*(const __u16 *)(mac + 4) % WEIR_USED_MARKS];
 	if (!*mark)
 		*mark = 1;
 }

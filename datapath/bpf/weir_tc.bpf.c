@@ -251,14 +251,14 @@ int weir_egress(struct __sk_buff *skb)
 	struct weir_weight weight;
 	struct weir_port *port;
 	struct weir_line *line;
-	__u32 place, index, ecn, sender = 0;
+	__u32 place, index, tos, sender = 0;
 	__u64 now_ns;
 	int reason;
 
 	port = weir_port_find(skb->ifindex, &place);
 	if (!port || port->mode == WEIR_NONE)
 		return WEIR_NEXT;
-	line = weir_plain_line(skb, port, &index, &ecn);
+	line = weir_plain_line(skb, port, &index, &tos);
 	if (line) {
 		weight = weir_weigh(skb, sizeof(struct ethhdr));
 		weight.now_ns = bpf_ktime_get_ns();
@@ -309,9 +309,9 @@ int weir_egress(struct __sk_buff *skb)
 		return weir_hand_to_tree(skb, port, index, line, &weight);
 	if (sender || line->flags & WEIR_LINE_SUBQUEUES)
 		return weir_pace_payers(skb, port, index, &packet, &weight);
-	ecn = packet.ecn;
+	tos = packet.ecn;
 known:
-	return weir_pace(skb, port, index, line, ecn, &weight);
+	return weir_pace(skb, port, index, line, tos, &weight);
 }
 
 char LICENSE[] SEC("license")

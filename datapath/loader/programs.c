@@ -52,13 +52,25 @@ static uint64_t build_id(void)
 	return hash;
 }
 
+/* A map of one element may be a section of data, in which programs address it without a lookup. */
+static struct bpf_map *find_map(struct bpf_object *object, const char *name)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	char section[32];
+
+	if (map)
+		return map;
+	snprintf(section, sizeof(section), ".data.%s", name);
+	return bpf_object__find_map_by_name(object, section);
+}
+
 static int use_maps(struct weir *weir, struct bpf_object *object)
 {
 	struct bpf_map *map;
 	int error = 0;
 
 	for (enum weir_map i = 0; i < WEIR_MAPS && !error; i++) {
-		map = bpf_object__find_map_by_name(object, weir_map_names[i]);
+		map = find_map(object, weir_map_names[i]);
 		if (map)
 			error = bpf_map__reuse_fd(map, weir->map_fd[i]);
 	}
