@@ -32,7 +32,7 @@ def pass_time(router: Router, monkeypatch: pytest.MonkeyPatch, seconds: float) -
     """By the clock that nobody can set; the timer looks at once."""
     now = raising.boottime_ms() + int(seconds * 1000)
     monkeypatch.setattr(raising, "boottime_ms", lambda: now)
-    router.service.raises._changed.set()
+    router.service.raises._loop.wake()
 
 
 def none_left(router: Router) -> None:
@@ -99,7 +99,7 @@ def test_it_waits_for_a_confirmation_and_says_so(router: Router, monkeypatch: py
     assert "waits for its confirmation" in str(router.service.raises.every(ANNA)[0].held_up)
     assert limit(router) == MORE
     router.service.config.revert(ANNA)
-    router.service.raises._changed.set()
+    router.service.raises._loop.wake()
     none_left(router)
     assert limit(router) == USUAL
 

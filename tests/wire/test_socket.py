@@ -176,3 +176,25 @@ def test_a_connection_keeps_nothing_of_a_request_that_was_answered(tmp_path: Pat
         client.call("look", {}, lines=("changes", [b"1", b"2"]))
         wait_until(lambda: seen[0]() is None, "the lines are still held")
         client.close()
+
+
+def test_a_connection_that_gets_no_thread_is_closed_and_the_next_one_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+    refused: list[str] = []
+
+    def start_late(thread: threading.Thread) -> None:
+        if thread.name.startswith("wire-") and thread.name != "wire-accept" and not refused:
+            refused.append(thread.name)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_late)
+    with serving(tmp_path) as path:
+        with connected(path) as raw:
+            assert raw.recv(1) == b"", "it is hung up"
+        client = AgentClient(path)
+        assert client.call("number") == {"value": 7}
+        client.close()
+    assert refused

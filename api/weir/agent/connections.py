@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from weir.adapters import connection_limits, conntrack
 from weir.adapters.connection_limits import NOTHING_REFUSED
+from weir.loop import Loop
 from weir.model.problem import Problem
 
 log = logging.getLogger(__name__)
@@ -25,19 +25,18 @@ class Connections:
 
     def __init__(self, uncounted_reason: Callable[[], str], period_s: float = PERIOD_S) -> None:
         self._uncounted_reason = uncounted_reason
-        self._period_s = period_s
         self._refused = NOTHING_REFUSED
         self._holders: list[tuple[str, int]] = []
         self._fault = ""
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="connections", daemon=True)
+        self._period_s = period_s
+        self._loop = Loop("connections", self._watch, first_s=period_s, again_s=period_s)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
         """Nothing more is looked at."""
-        self._stopped.set()
+        self._loop.end()
 
     def to_json(self) -> dict[str, Any] | None:
         """None where nothing is tracked. Lists are of the last look; `fault`: why there was none."""
@@ -72,9 +71,9 @@ class Connections:
                 log.warning("tracked connections: %s", problem.message)
             self._fault = problem.message
 
-    def _watch(self) -> None:
-        while not self._stopped.wait(self._period_s):
-            self.look()
+    def _watch(self) -> float:
+        self.look()
+        return self._period_s
 
 
 def is_much(fill: tuple[int, int]) -> bool:

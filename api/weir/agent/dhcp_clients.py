@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -14,11 +13,14 @@ from weir.adapters.netlink import Link, Links
 from weir.agent.dhcp_client import DhcpClient, Lease, since_boot_s
 from weir.agent.leases import Leases
 from weir.host import host_name
+from weir.loop import Loop
 from weir.model.problem import Problem
 from weir.parts.network import NetworkSpec
 
 log = logging.getLogger(__name__)
 
+AGAIN_S = 10.0
+"""After a client failed by what nobody foresaw; its lease goes on."""
 GRACE_S = 10
 """After a lease's end the kernel removes the address, should nobody be left to do it."""
 
@@ -27,7 +29,7 @@ GRACE_S = 10
 class _Running:
     client: DhcpClient
     wire: DhcpWire
-    thread: threading.Thread
+    loop: Loop
     index: int
     mac: str
     carrier: bool
@@ -83,24 +85,18 @@ class DhcpClients:
             holder_of=lambda address: holder_of(name, bytes.fromhex(link.mac.replace(":", "")), address),
             declined=lambda address, holder: self._leases.note_declined(name, address, holder),
         )
-        thread = threading.Thread(target=self._run, args=(name, client), name=f"dhcp-{name}", daemon=True)
-        self._running[name] = _Running(client, wire, thread, link.index, link.mac, link.carrier)
-        thread.start()
+        loop = Loop(f"dhcp-{name}", client.run, again_s=AGAIN_S)
+        self._running[name] = _Running(client, wire, loop, link.index, link.mac, link.carrier)
+        loop.start()
 
     def _end(self, name: str, *, give_back: bool) -> None:
         running = self._running.pop(name)
         running.client.stop()
-        running.thread.join()
+        running.loop.stop()
         self._leases.forget_declined(name)
         if give_back:
             running.client.release()
         running.wire.close()
-
-    def _run(self, name: str, client: DhcpClient) -> None:
-        try:
-            client.run()
-        except Exception:
-            log.exception("DHCP on %s failed; a restart of the agent starts over", name)
 
     def _take(self, name: str, lease: Lease | None) -> None:
         """Called by the client's thread, which must survive what the kernel says."""

@@ -9,7 +9,6 @@ neighbours wait for us.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
@@ -18,7 +17,7 @@ from weir.adapters.followed_routes import FollowedRoutes
 from weir.adapters.ospf_grace import GRACE_S
 from weir.adapters.route_messages import KernelRoute, Place
 from weir.adapters.standing_routes import FRR_OSPF_PROTO, OSPF_METRIC
-from weir.model.problem import Problem
+from weir.loop import Loop
 
 log = logging.getLogger(__name__)
 
@@ -48,28 +47,14 @@ class KeptRoutes:
         self._settled_s = now_s()
         self._alone: frozenset[Place] = frozenset()
         """Copies that were without their route at the last look, while all was well."""
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kept-routes", daemon=True)
+        self._loop = Loop("kept-routes", self.look, again_s=IDLE_S)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join()
+        self._loop.stop()
         self._kernel.close()
-
-    def _run(self) -> None:
-        pause_s = 0.0
-        while not self._stopping.wait(pause_s):
-            try:
-                pause_s = self.look()
-            except Problem as problem:
-                log.warning("%s; trying again in %g s", problem.message, IDLE_S)
-                pause_s = IDLE_S
-            except Exception:
-                log.exception("keeping the routes of OSPF failed; it goes on in %g s", IDLE_S)
-                pause_s = IDLE_S
 
     def look(self) -> float:
         """Make copies and remove them; the seconds until the next look. Raises `Unavailable`."""

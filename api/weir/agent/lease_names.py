@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -23,8 +22,8 @@ from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.dns import DnsBackend
 from weir.backends.kea_config import servers_of, subnet_id
 from weir.backends.unbound_config import LEASES
+from weir.loop import Loop
 from weir.model.dns_values import absolute, reverse_name
-from weir.model.problem import Problem
 from weir.parts import dhcp, dns
 
 log = logging.getLogger(__name__)
@@ -60,28 +59,17 @@ class LeaseNames:
         self._seen: tuple[Any, ...] = ()
         self._owners: Mapping[str, str] = {}
         """From names to the address that has them, so that nobody takes another's."""
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lease-names", daemon=True)
+        self._loop = Loop("lease-names", self._turn, first_s=PERIOD_S, again_s=PERIOD_S)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._ended.set()
-        self._thread.join()
+        self._loop.stop()
 
-    def _run(self) -> None:
-        told = ""
-        while not self._ended.wait(PERIOD_S):
-            try:
-                self.follow()
-                told = ""
-            except Problem as problem:
-                if problem.message != told:
-                    told = problem.message
-                    log.warning("names of leases are not told: %s", told)
-            except Exception:
-                log.exception("names of leases failed; it goes on")
+    def _turn(self) -> float:
+        self.follow()
+        return PERIOD_S
 
     def follow(self) -> None:
         """Tell unbound what came and went since the last time. Raises a `Problem`; then it is tried again."""

@@ -12,6 +12,7 @@ from typing import Any
 from weir.adapters.journal import READER, Forwarding
 from weir.backends.held import HeldBackend
 from weir.host import host_name
+from weir.loop import Loop
 from weir.model.moment import moment
 from weir.parts.logs import LogSpec
 from weir.store.clock import wall_ms
@@ -43,17 +44,17 @@ class _Target:
         self._said: dict[str, Any] | None = None
         self._error: tuple[str, int] | None = None
         self._running: Forwarding | None = None
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"logs-{spec.id}", daemon=True)
-        self._thread.start()
+        self._since_s = int(time.time())
+        self._loop = Loop(f"logs-{spec.id}", self._send, again_s=AGAIN_S)
+        self._loop.start()
 
     def stop(self) -> None:
         """Nothing is sent any more once this returns."""
-        self._stopped.set()
+        self._loop.end()
         with self._lock:
             if self._running is not None:
                 self._running.stop()
-        self._thread.join()
+        self._loop.stop()
 
     def counted(self) -> dict[str, int]:
         with self._lock:
@@ -72,23 +73,24 @@ class _Target:
             "last_error_at": None if error is None else moment(error[1]),
         }
 
-    def _run(self) -> None:
-        since_s = int(time.time())
-        while not self._stopped.is_set():
-            try:
-                forwarding = Forwarding(self._order, self.spec.severity, since_s, self._reader)
-            except OSError as error:
-                self._fails(f"no process could be started for it: {error.strerror}")
-            else:
-                with self._lock:
-                    self._running = forwarding
-                if self._stopped.is_set():
-                    forwarding.stop()
-                for said in forwarding.reports():
-                    since_s = int(time.time())
-                    self._take(said)
-                self._ended(forwarding.end())
-            self._stopped.wait(AGAIN_S)
+    def _send(self) -> float:
+        """As long as both processes run."""
+        try:
+            forwarding = Forwarding(self._order, self.spec.severity, self._since_s, self._reader)
+        except OSError as error:
+            self._fails(f"no process could be started for it: {error.strerror}")
+            return AGAIN_S
+        with self._lock:
+            self._running = forwarding
+        if self._loop.ending:
+            forwarding.stop()
+        try:
+            for said in forwarding.reports():
+                self._since_s = int(time.time())
+                self._take(said)
+        finally:
+            self._ended(forwarding.end())
+        return AGAIN_S
 
     def _take(self, said: dict[str, Any]) -> None:
         with self._lock:
@@ -107,7 +109,7 @@ class _Target:
             self._base, self._running = counts | {"lost": counts["lost"] + waiting}, None
             if self._said is not None:
                 self._said = {"waiting": 0}
-        if not self._stopped.is_set():
+        if not self._loop.ending:
             self._fails(why)
 
     def _fails(self, text: str) -> None:

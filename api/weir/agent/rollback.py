@@ -7,10 +7,9 @@ Until the deadline it prepares for it. It has nothing else to do, so no scan and
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Protocol
 
-from weir.model.problem import Problem
+from weir.loop import Loop
 from weir.store import Pending
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 
@@ -36,37 +35,17 @@ class RollbackTimer:
 
     def __init__(self, configuration: Undoing) -> None:
         self._configuration = configuration
-        self._asked = threading.Event()
-        self._is_stopping = False
-        self._thread = threading.Thread(target=self._run, name="rollback", daemon=True)
+        self._loop = Loop("rollback", self._follow, again_s=RETRY_S)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._is_stopping = True
-        self._asked.set()
-        self._thread.join()
+        self._loop.stop()
 
     def look(self) -> None:
         """Ask the store now: something was committed. From any thread."""
-        self._asked.set()
-
-    def _run(self) -> None:
-        wait_s = 0.0
-        while True:
-            self._asked.wait(wait_s)
-            self._asked.clear()
-            if self._is_stopping:
-                return
-            try:
-                wait_s = self._follow()
-            except Problem as problem:
-                log.warning("%s; trying again in %g s", problem.message, RETRY_S)
-                wait_s = RETRY_S
-            except Exception:
-                log.exception("the rollback timer failed; it goes on in %g s", RETRY_S)
-                wait_s = RETRY_S
+        self._loop.wake()
 
     def _follow(self) -> float:
         """Seconds until there is something to do."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from weir.agent.configuration import Configuration
 from weir.agent.secrets import Secrets
 from weir.backends.daemons import Learn
 from weir.backends.wireguard import WireguardBackend
+from weir.loop import Loop
 from weir.model.address import is_dns_name
 from weir.model.endpoint import join_endpoint, split_endpoint
 from weir.model.moment import moment
@@ -141,24 +141,18 @@ class Endpoints:
         self._resolve = resolve
         self._period_s = period_s
         self._asked_s: dict[str, float] = {}
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="endpoints", daemon=True)
+        self._loop = Loop("endpoints", self._turn, first_s=period_s, again_s=period_s)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
         """Does not wait for a name server."""
-        self._stopping.set()
+        self._loop.end()
 
-    def _run(self) -> None:
-        while not self._stopping.wait(self._period_s):
-            try:
-                self.look()
-            except Problem as problem:
-                log.warning("%s", problem.message)
-            except Exception:
-                log.exception("looking up the names of endpoints failed; it goes on")
+    def _turn(self) -> float:
+        self.look()
+        return self._period_s
 
     def look(self) -> None:
         """Once over all peers with a name; those whose sessions are alive are left alone."""

@@ -54,12 +54,14 @@ class RunStream:
         """It closes the descriptor, so that it never waits for another one of that number."""
         poll = select.poll()
         poll.register(self._output, select.POLLIN)
-        while not self._is_closed:
-            if poll.poll(WAIT_MS) and not self._is_closed:
-                self._taken.clear()
-                wake()
-                self._taken.wait(WAIT_MS / 1000)
-        os.close(self._output)
+        try:
+            while not self._is_closed:
+                if poll.poll(WAIT_MS) and not self._is_closed:
+                    self._taken.clear()
+                    wake()
+                    self._taken.wait(WAIT_MS / 1000)
+        finally:
+            os.close(self._output)
 
     def poll(self) -> bytes | None:
         """What has come, `b""` when nothing has, None when it is over. Raises `EOFError`."""

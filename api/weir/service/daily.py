@@ -11,9 +11,9 @@ import logging
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
+from weir.loop import Loop
 from weir.store import Damage
 
 log = logging.getLogger(__name__)
@@ -27,27 +27,22 @@ class DailyCheck:
 
     def __init__(self, database: Path, after_s: float = AFTER_S) -> None:
         self._database = database
-        self._after_s = after_s
-        self._due = threading.Event()
-        self._stopping = False
         self._process: subprocess.Popen[bytes] | None = None
-        self._thread = threading.Thread(target=self._run, name="daily-check", daemon=True)
+        self._loop = Loop("daily-check", self._turn, first_s=after_s, again_s=EVERY_S)
         self.damage: list[Damage] | None = None
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._stopping = True
-        self._due.set()
+        self._loop.end()
         if self._process is not None:
             self._process.kill()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._loop.stop()
 
     def soon(self) -> None:
         """Something was done about what was found."""
-        self._due.set()
+        self._loop.wake()
 
     def look(self) -> None:
         """Look now. What cannot be looked at says so in the log; what was found before stays."""
@@ -64,21 +59,16 @@ class DailyCheck:
                 log.warning("the check of %s was ended after an hour", self._database)
                 return
         if self._process.returncode != 0:
-            if not self._stopping:
+            if not self._loop.ending:
                 log.warning("%s was not checked: %s", self._database, said.decode(errors="replace").strip())
             return
         self.damage = [Damage(**item) for item in json.loads(out)]
         for item in self.damage[:10]:
             log.error("%s", item.message)
 
-    def _run(self) -> None:
-        wait_s = self._after_s
-        while not self._stopping:
-            self._due.wait(wait_s)
-            self._due.clear()
-            wait_s = EVERY_S
-            if not self._stopping:
-                try:
-                    self.look()
-                except (OSError, ValueError, TypeError) as error:
-                    log.warning("%s was not checked: %s", self._database, error)
+    def _turn(self) -> float:
+        try:
+            self.look()
+        except (OSError, ValueError, TypeError) as error:
+            log.warning("%s was not checked: %s", self._database, error)
+        return EVERY_S

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from weir.loop import Loop
 from weir.model.document import Change
 from weir.model.objects import Queue
 from weir.model.pair import Pair
@@ -49,19 +49,14 @@ class RaiseService:
         self._store = store
         self._committer = committer
         self._audit = audit
-        self._changed = threading.Event()
-        self._stopping = False
         self._held_up: dict[str, str] = {}
-        self._thread = threading.Thread(target=self._run, name="raise-timer", daemon=True)
+        self._loop = Loop("raise-timer", self._take_back_due, again_s=RETRY_S)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._stopping = True
-        self._changed.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._loop.stop()
 
     @requires("config.read")
     def every(self, _by: Principal) -> list[RaiseView]:
@@ -93,7 +88,7 @@ class RaiseService:
 
         text = f"limit of {queue_id} raised to {_words(limits)} for {format_duration_ms(for_s * 1000)}"
         self._committer.run(by, Request(produce=produce, message=text, also=note, audited_as="raise"))
-        self._changed.set()
+        self._loop.wake()
         return RaiseView(made[0], _left_s(made[0]), None)
 
     @requires("config.write")
@@ -129,23 +124,13 @@ class RaiseService:
         self._held_up.pop(queue_id, None)
         return went_back
 
-    def _run(self) -> None:
-        while not self._stopping:
-            try:
-                wait_s = self._take_back_due()
-            except Problem as problem:
-                log.warning("raised limits cannot be read: %s", problem.message)
-                wait_s = RETRY_S
-            self._changed.wait(wait_s)
-            self._changed.clear()
-
     def _take_back_due(self) -> float:
         """Take back what is over; the seconds until there may be more to do."""
         waits = [IDLE_S]
         for view in self.every(TIMER):
             if view.seconds_left > 0:
                 waits.append(view.seconds_left)
-            elif not self._stopping and not self._took_back(view.raised.queue_id):
+            elif not self._loop.ending and not self._took_back(view.raised.queue_id):
                 waits.append(RETRY_S)
         return min(waits)
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from weir.kinds.identity import Identity
+from weir.loop import Loop
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
@@ -57,18 +58,14 @@ class SetupService:
         self._config = config
         self._agent = agent
         self._turn = threading.Lock()
-        self._stopped = threading.Event()
-        self._preparing: threading.Thread | None = None
+        self._preparing = Loop("first-start", self._prepare_again, again_s=POLL_S)
 
     def start(self) -> None:
         """Give a new router its address as soon as the agent and a port are there."""
-        self._preparing = threading.Thread(target=self._keep_preparing, name="first-start", daemon=True)
         self._preparing.start()
 
     def stop(self) -> None:
-        self._stopped.set()
-        if self._preparing is not None:
-            self._preparing.join()
+        self._preparing.stop()
 
     def state(self, source: str) -> Json:
         """What the wizard has to know: `ports` and the address so far. Nothing once there is an account."""
@@ -146,17 +143,8 @@ class SetupService:
         log.info("first start: %s has the address %s", first.id, LAN_ADDRESS)
         return True
 
-    def _keep_preparing(self) -> None:
-        said = ""
-        while not self._stopped.is_set():
-            try:
-                if self.prepare():
-                    return
-            except Problem as problem:
-                if problem.message != said:
-                    log.warning("first start: %s", problem.message)
-                said = problem.message
-            self._stopped.wait(POLL_S)
+    def _prepare_again(self) -> float | None:
+        return None if self.prepare() else POLL_S
 
     def _ports(self) -> list[Json]:
         """Physical ports in the kernel's order."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weir.loop import Loop
 from weir.model.problem import Problem
 from weir.service.lazy import once
 from weir.service.router_state import Router
@@ -105,6 +106,9 @@ class StatsService:
         self._tick = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._stream_guard = Loop(
+            "weir-stream-guard", self._watch_credentials, first_s=LOOK_S, again_s=LOOK_S
+        )
 
     @property
     def _figures(self) -> QueueFigures:
@@ -116,13 +120,14 @@ class StatsService:
         """Begin to sample in a thread of its own."""
         self._thread = threading.Thread(target=self._run, name="weir-sampler", daemon=True)
         self._thread.start()
-        threading.Thread(target=self._watch_credentials, name="weir-stream-guard", daemon=True).start()
+        self._stream_guard.start()
         asked = (self._stop, self._asked_states)
         threading.Thread(target=self.states.run, args=asked, name="weir-states", daemon=True).start()
 
     def stop(self) -> None:
         """End the sampler and all streams."""
         self._stop.set()
+        self._stream_guard.end()
         self._fanout.close()
         if self._thread is not None:
             self._thread.join(timeout=5)
@@ -142,9 +147,9 @@ class StatsService:
             due = max(due + TICK_S, time.monotonic() - LATE_S)
             self._stop.wait(max(due - time.monotonic(), 0))
 
-    def _watch_credentials(self) -> None:
-        while not self._stop.wait(LOOK_S):
-            self.end_refused_streams()
+    def _watch_credentials(self) -> float:
+        self.end_refused_streams()
+        return LOOK_S
 
     def _asked_states(self) -> set[Asked]:
         return {wanted.states for wanted in self._fanout.filters() if wanted.states}

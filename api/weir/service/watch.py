@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 
-from weir.model.problem import Problem
+from weir.loop import Loop
 
 log = logging.getLogger(__name__)
 
@@ -20,22 +19,14 @@ class Watch:
     def __init__(self, look: Callable[[], None], every_s: float = EVERY_S) -> None:
         self._look = look
         self._every_s = every_s
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="store-watch", daemon=True)
+        self._loop = Loop("store-watch", self._turn, first_s=every_s, again_s=every_s)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._loop.stop()
 
-    def _run(self) -> None:
-        while not self._stopped.wait(self._every_s):
-            try:
-                self._look()
-            except Problem as problem:
-                log.warning("the databases were not looked at: %s", problem.message)
-            except Exception:
-                log.exception("looking at the databases failed; it goes on")
+    def _turn(self) -> float:
+        self._look()
+        return self._every_s

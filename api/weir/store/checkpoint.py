@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 
+from weir.loop import Loop
 from weir.store.owner import acting_as
 
 log = logging.getLogger(__name__)
@@ -22,6 +23,8 @@ ROWS = 2000
 LONG_LOG_FRAMES = 4096
 """16 MiB: a log beyond this is emptied. A commit of 100,000 changes leaves 350 MB, which SQLite would keep
 until the next commit, and the disk might need before."""
+AGAIN_S = 10.0
+"""After the database could not be opened or written to."""
 WAIT_MS = 1000
 """For readers to end; who would begin to write waits as long. A log that stays is tried again."""
 
@@ -33,8 +36,7 @@ class Checkpointer:
         self._connect = connect
         self._owner = owner
         self._wanted = threading.Event()
-        self._stopping = False
-        self._thread: threading.Thread | None = None
+        self._loop: Loop | None = None
         self._commits = 0
         self._rows = 0
 
@@ -44,28 +46,32 @@ class Checkpointer:
         if self._commits < COMMITS and total_changes - self._rows < ROWS:
             return
         self._commits, self._rows = 0, total_changes
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
-            self._thread.start()
         self._wanted.set()
+        if self._loop is None:
+            self._loop = Loop("checkpoint", self._serve, again_s=AGAIN_S)
+            self._loop.start()
 
     def stop(self) -> None:
-        self._stopping = True
-        self._wanted.set()
-        if self._thread is not None:
-            self._thread.join()
+        if self._loop is not None:
+            self._loop.end()
+            self._wanted.set()
+            self._loop.stop()
 
-    def _run(self) -> None:
+    def _serve(self) -> float | None:
+        """Until it is stopped, by one connection; with another one where that fails."""
         try:
             with acting_as(self._owner), closing(self._connect()) as connection:
-                while True:
-                    self._wanted.wait()
+                while self._wanted.wait() and not self._ending():
                     self._wanted.clear()
-                    if self._stopping:
-                        return
                     _checkpoint(connection)
         except sqlite3.Error as error:
-            log.warning("checkpoints stopped; the next start makes up for it: %s", error)
+            self._wanted.set()
+            log.warning("checkpoint: %s; trying again in %g s", error, AGAIN_S)
+            return AGAIN_S
+        return None
+
+    def _ending(self) -> bool:
+        return self._loop is None or self._loop.ending
 
 
 def _checkpoint(connection: sqlite3.Connection) -> None:

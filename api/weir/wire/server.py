@@ -151,7 +151,12 @@ class AgentServer:
                 target=self._serve, args=(connection, peer), name=f"wire-{peer.connection_id}", daemon=True
             )
             self._connections[peer.connection_id] = (connection, thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:  # no further thread; who asks later must be heard
+            log.warning("refused connection from pid %d: %s", pid, error)
+            self._forget(peer)
+            connection.close()
 
     def _serve(self, connection: socket.socket, peer: Peer) -> None:
         inbox = _Inbox(connection, self)
@@ -162,10 +167,13 @@ class AgentServer:
             log.debug("connection %d: %s", peer.connection_id, error)
         finally:
             inbox.release()
-            with self._lock:
-                self._connections.pop(peer.connection_id, None)
+            self._forget(peer)
             connection.close()
             self._closed(peer)
+
+    def _forget(self, peer: Peer) -> None:
+        with self._lock:
+            self._connections.pop(peer.connection_id, None)
 
     def _exchange(self, connection: socket.socket, inbox: _Inbox, peer: Peer) -> bool:
         """One request and its answer, of which nothing is kept; False to hang up."""
