@@ -70,6 +70,7 @@ EXPLAINED = {
     "bad-number": "1.0 is an integer to JSON Schema, and not to those who read the answer",
     "bad-text": "no pattern says it alike in all engines",
     "not-text": "a file's first bytes",
+    "no-header": "the first line of a table",
     "invalid-request": {
         "Control characters and broken Unicode are not allowed.": "no pattern says it alike in all engines",
         "control character or half of a Unicode pair": "no pattern says it alike in all engines",
