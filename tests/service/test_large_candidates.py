@@ -12,7 +12,7 @@ import pytest
 
 from tests.service.router import ANNA, Router, queue, wait_until
 from weir.model.objects import Pair, Queue
-from weir.service import ANYTHING, CandidateDiff, Edit, candidates
+from weir.service import ANYTHING, CandidateDiff, Edit, candidates, staging
 from weir.store import candidates as store_candidates
 
 COUNT = 30
@@ -21,7 +21,8 @@ COUNT = 30
 @pytest.fixture
 def previews(router: Router, monkeypatch: pytest.MonkeyPatch) -> list[threading.Event]:
     """One gate per preview that the agent was asked for; each waits for its gate to open."""
-    monkeypatch.setattr(candidates, "MANY", COUNT // 2)
+    for module in (candidates, staging):
+        monkeypatch.setattr(module, "MANY", COUNT // 2)
     gates: list[threading.Event] = []
     ask = candidates.ask_preview
 

@@ -18,18 +18,25 @@ from weir.kinds.ordering import changes_to_move, last_positions
 from weir.model import tree
 from weir.model.document import POSITION_STEP, Change, Document
 from weir.model.objects import Kind
-from weir.model.problem import Conflict, Finding, NotFound, PreconditionFailed, Unavailable
+from weir.model.problem import NotFound, PreconditionFailed, Unavailable
 from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
 from weir.service.configuration import ask_preview, no_room
 from weir.service.edits import changes_of, changes_to
 from weir.service.effects import Effects, Newest
-from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
 from weir.service.request import Request
 from weir.service.running_document import MANY, Running
+from weir.service.staging import (
+    check_expected,
+    drop_empty,
+    no_candidate,
+    not_staged,
+    only_adds,
+    refuse_conflicts,
+    staged_edits,
+)
 from weir.service.types import (
-    ABSENT,
     ANYTHING,
     CandidateDiff,
     CandidateView,
@@ -88,7 +95,7 @@ class CandidateService:
         with self._store.write() as transaction:
             staged = candidates.count(transaction.connection, by.username)
             if not candidates.discard(transaction.connection, by.username):
-                raise _no_candidate()
+                raise no_candidate()
         self._objects.forget()
         self._note(by, "discard", _changes_in_words(staged))
 
@@ -102,13 +109,13 @@ class CandidateService:
             before = self._summary_before(found, transaction.head)
             known = candidates.known_of(connection, by.username, edits)
             for edit in edits:
-                _check_expected(edit, known[edit.kind, edit.id])
+                check_expected(edit, known[edit.kind, edit.id])
             staged = (
                 (edit.kind, edit.id, edit.new, known[edit.kind, edit.id].running_revision) for edit in edits
             )
             candidates.stage(connection, found, staged, wall_ms(), self._objects)
-            self._drop_empty(connection, by.username, [edit for edit in edits if edit.new is None])
-            if before is not None and _only_adds(edits, known):
+            drop_empty(connection, by.username, [edit for edit in edits if edit.new is None])
+            if before is not None and only_adds(edits, known):
                 summary = before.with_added(edit.kind for edit in edits)
             else:
                 summary = candidates.summary(connection, found.owner)
@@ -160,7 +167,7 @@ class CandidateService:
     def _as_staged(self, by: Principal) -> Iterator[Document]:
         """The running document with the candidate's changes, while the context lasts."""
         with self._store.snapshot() as connection:
-            edits = _staged_edits(connection, by.username, self._objects)
+            edits = staged_edits(connection, by.username, self._objects)
         with self._running.document_for(len(edits)) as document:
             staged = changes_of(edits, document)
             document.apply(staged)
@@ -182,9 +189,9 @@ class CandidateService:
         with self._store.write() as transaction:
             found = candidates.get(transaction.connection, by.username)
             if found is None:
-                raise _no_candidate()
+                raise no_candidate()
             if not candidates.unstage(transaction.connection, by.username, kind, object_id):
-                raise _not_staged(kind, object_id)
+                raise not_staged(kind, object_id)
             view = self._view_of(transaction, by)
         self._note(by, "unstage", f"{kind}/{object_id}")
         return view
@@ -196,12 +203,12 @@ class CandidateService:
         with self._store.write() as transaction:
             connection = transaction.connection
             if candidates.get(connection, by.username) is None:
-                raise _no_candidate()
+                raise no_candidate()
             known = candidates.known_of(connection, by.username, edits)
             for edit in edits:
                 found = known[edit.kind, edit.id]
                 if found.serial is None:
-                    raise _not_staged(edit.kind, edit.id)
+                    raise not_staged(edit.kind, edit.id)
                 if edit.expects not in (ANYTHING, found.etag):
                     raise PreconditionFailed(
                         f"{edit.kind} {edit.id!r} was changed meanwhile", path=f"{edit.kind}/{edit.id}"
@@ -249,7 +256,7 @@ class CandidateService:
         with self._store.snapshot() as connection:
             found = candidates.get(connection, by.username)
             if found is None:
-                raise _no_candidate()
+                raise no_candidate()
             key, summary = self._summary(connection, found)
             changes, following = candidates.changes(connection, by.username, after, limit)
         objects = [ObjectDiff(item.change, item.etag, item.staged_at_ms or None) for item in changes]
@@ -285,8 +292,8 @@ class CandidateService:
         not about more than `most` changes."""
         with self._store.snapshot() as connection:
             if candidates.get(connection, by.username) is None:
-                raise _no_candidate()
-            edits = _staged_edits(connection, by.username, self._objects)
+                raise no_candidate()
+            edits = staged_edits(connection, by.username, self._objects)
         full = self._committer.why_no_room(edits)
         if full is not None:
             return Effect(None, [no_room(full)], "Validation finds errors.")
@@ -317,7 +324,7 @@ class CandidateService:
         with self._store.write() as transaction:
             connection = transaction.connection
             if candidates.get(connection, by.username) is None:
-                raise _no_candidate()
+                raise no_candidate()
             for row in candidates.rows(connection, by.username):
                 if not row.conflict:
                     continue
@@ -338,8 +345,8 @@ class CandidateService:
         def produce(transaction: ReadTransaction) -> Sequence[Change]:
             found = candidates.get(transaction.connection, by.username)
             if found is None:
-                raise _no_candidate()
-            _refuse_conflicts(candidates.conflicts(transaction.connection, by.username))
+                raise no_candidate()
+            refuse_conflicts(candidates.conflicts(transaction.connection, by.username))
             staged = candidates.new_objects(transaction.connection, by.username, self._objects)
             with self._running.document_for(size) as document:
                 return changes_to(document, staged, size)
@@ -381,72 +388,10 @@ class CandidateService:
         assert found is not None
         return _view(found, candidates.summary(transaction.connection, found.owner))
 
-    @staticmethod
-    def _drop_empty(connection: Connection, owner: str, deletions: Sequence[Edit]) -> None:
-        """An object that was only ever in the candidate and is deleted there leaves it without a trace."""
-        for (kind, object_id), known in candidates.known_of(connection, owner, deletions).items():
-            if known.running_revision is None and known.serial is not None and known.seen_revision is None:
-                candidates.unstage(connection, owner, kind, object_id)
-
-
-def _only_adds(edits: Sequence[Edit], known: Mapping[tuple[Kind, str], candidates.Known]) -> bool:
-    """Whether these are as many new objects: what a candidate holds is known then without counting it."""
-    return len(known) == len(edits) and all(
-        edit.new is not None and known[edit.kind, edit.id].is_new for edit in edits
-    )
-
 
 def _view(found: candidates.Candidate, summary: candidates.Summary) -> CandidateView:
     return CandidateView(found.owner, found.base_revision, found.created_at_ms, summary)
 
 
-def _check_expected(edit: Edit, known: candidates.Known) -> None:
-    if edit.expects == ANYTHING and edit.new is not None:
-        return
-    path = f"{edit.kind}/{edit.id}"
-    if edit.expects == ABSENT:
-        if known.exists:
-            raise Conflict(f"there is already a {edit.kind} {edit.id!r}", code="exists", path=path)
-        return
-    if not known.exists and (edit.new is None or edit.expects != ANYTHING):
-        raise NotFound(f"there is no {edit.kind} {edit.id!r}", path=path)
-    if edit.expects not in (ANYTHING, known.etag):
-        raise PreconditionFailed(f"{edit.kind} {edit.id!r} was changed meanwhile", path=path)
-
-
-def _staged_edits(connection: Connection, owner: str, objects: candidates.Objects) -> Sequence[Edit]:
-    """What is staged; thousands as one piece of memory. What is deleted and not there is left out."""
-    edits = (Edit(*item) for item in candidates.new_objects(connection, owner, objects))
-    return PackedEdits(edits) if candidates.count(connection, owner) > MANY else list(edits)
-
-
-def _refuse_conflicts(conflicts: Sequence[candidates.Overtaken]) -> None:
-    if conflicts:
-        raise Conflict(
-            f"somebody else changed {len(conflicts)} of the objects in your candidate; "
-            "keep yours or theirs first",
-            code="candidate-conflict",
-            path="candidate",
-            findings=[
-                Finding(
-                    "error",
-                    "candidate-conflict",
-                    f"{item.author or 'somebody else'} changed it meanwhile",
-                    item.kind,
-                    item.id,
-                )
-                for item in conflicts[:1000]
-            ],
-        )
-
-
 def _changes_in_words(count: int) -> str:
     return "1 change" if count == 1 else f"{count} changes"
-
-
-def _not_staged(kind: Kind, object_id: str) -> NotFound:
-    return NotFound(f"your candidate does not change {kind} {object_id!r}", path=f"{kind}/{object_id}")
-
-
-def _no_candidate() -> NotFound:
-    return NotFound("you have no candidate; stage a change first", code="no-candidate", path="candidate")
