@@ -159,6 +159,7 @@ WAN = {"interface": "wan0", "addressing": "dhcp"}
             "192.168.88.0/24 overlaps 192.168.88.8/29 of the WAN",
         ),
         ({"wan": {"interface": "wan0"}}, "wan.addresses", "a WAN needs an address"),
+        ({"second": {"ports": ["eth3"], "addresses": []}}, "preset.second.ports", "Home has one network"),
         ({"wan": {**WAN, "gateways": ["nowhere"]}}, "wan.gateways", "nowhere"),
         ({"wan": {**WAN, "gateways": ["8.8.8.8"]}}, "wan.gateways", "not in a network of the WAN"),
     ],

@@ -152,6 +152,8 @@ def made_of(choices: Choices, ports: Collection[str]) -> Made:
     preset = BY_ID[choices.preset]
     second = choices.second if preset.second is not None else None
     _check_ports(made, choices, second, ports)
+    if preset.second is None and choices.second is not None:
+        made.refuse("preset.second.ports", f"the preset {preset.name} has one network, the LAN")
     if preset.second is not None and choices.second is None:
         made.refuse("preset.second.ports", f"the preset {preset.name} needs a port or VLAN for a network")
     parts = [("wan", _checked_uplink(made, choices.wan)), ("preset.lan", _checked(made, "lan", choices.lan))]
