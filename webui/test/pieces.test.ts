@@ -185,20 +185,32 @@ describe("small pieces", () => {
     ]).toEqual(["999 B", "1.24 GB", "450 µs", "4.2 ms", "1 d 1 h"]);
     expect(agoText("2026-01-01T00:00:00Z", Date.parse("2026-01-01T02:05:00Z"))).toBe("2 h ago");
   });
+  it("leave out of a group and of its rows what is as by default, and say units", () => {
+    const port = { interface: "eth1", pvid: 1, tagged: [], untagged: [], isolated: false };
+    const bridge = { ports: [port, { ...port, interface: "eth2", pvid: 10 }], ageing_s: 300, hello_s: 4 };
+    expect(valueText("interface", "bridge", bridge)).toBe(
+      "ports interface eth1; interface eth2, pvid 10, hello 4s",
+    );
+    expect(valueText("interface", "bridge", { ageing_s: 300, mac: null })).toBe("as by default");
+    expect(valueText("dhcp-server", "lease_s", 43_200)).toBe("12h");
+    expect(valueText("wireguard-peer", "preshared_key", { set: true })).toBe("set");
+  });
   it("say of a field what its zero means, and leave out what nobody asked for", () => {
-    expect(valueText("max_limit_bps", { upload: 0, download: 10_000_000 })).toBe(
+    expect(valueText("queue", "max_limit_bps", { upload: 0, download: 10_000_000 })).toBe(
       "upload unlimited, download 10M",
     );
-    expect(valueText("limit_at_bps", { upload: 0, download: 1_000_000 })).toBe("upload none, download 1M");
-    expect(valueText("total", { ...NO_TOTAL, max_limit_bps: 5_000_000 })).toBe("max limit 5M");
+    expect(valueText("queue", "limit_at_bps", { upload: 0, download: 1_000_000 })).toBe(
+      "upload none, download 1M",
+    );
+    expect(valueText("queue", "total", { ...NO_TOTAL, max_limit_bps: 5_000_000 })).toBe("max limit 5M");
     expect([
       fieldWords("interface", "vrf_table"),
-      valueText("vrf_table", 0),
-      valueText("vrf_table", 1001),
+      valueText("interface", "vrf_table", 0),
+      valueText("interface", "vrf_table", 1001),
     ]).toEqual(["VRF table", "by its name", "1001"]);
     expect([
       fieldWords("queue", "max_limit_bps.upload"),
-      valueText("max_limit_bps.upload", 5_000_000),
+      valueText("queue", "max_limit_bps.upload", 5_000_000),
     ]).toEqual(["Max limit, upload", "5M"]);
     const {
       etag: _etag,

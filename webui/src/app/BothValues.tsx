@@ -20,8 +20,8 @@ export function differences(kind: string, mine: Fields, theirs: Fields): Row[] {
   return fields.map((field) => ({
     field,
     label: fieldWords(kind, field),
-    mine: valueText(field, mine[field]),
-    theirs: valueText(field, theirs[field]),
+    mine: valueText(kind, field, mine[field]),
+    theirs: valueText(kind, field, theirs[field]),
   }));
 }
 

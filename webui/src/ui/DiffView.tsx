@@ -34,9 +34,9 @@ export function FieldChanges({
         <div key={field.field} className={classes.field}>
           <dt>{fieldWords(kind, field.field)}</dt>
           <dd>
-            {action === "add" ? null : <del>{valueText(field.field, field.old)}</del>}
+            {action === "add" ? null : <del>{valueText(kind, field.field, field.old)}</del>}
             {action === "change" ? <span aria-hidden="true"> → </span> : null}
-            {action === "remove" ? null : <ins>{valueText(field.field, field.new)}</ins>}
+            {action === "remove" ? null : <ins>{valueText(kind, field.field, field.new)}</ins>}
           </dd>
         </div>
       ))}
