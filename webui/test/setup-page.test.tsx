@@ -242,6 +242,21 @@ describe("presets", () => {
     expect(screen.getByText(/once the fields above are in order/)).toBeInstanceOf(HTMLElement);
   });
 
+  it("what has no field here is said, and the plan is not called a matter of the fields", async () => {
+    router.state.fresh = OFFERING;
+    const detail = "the agent does not answer";
+    router.server.use(
+      http.post("*/api/v1/setup/plan", () =>
+        HttpResponse.json({ status: 503, code: "agent-unreachable", detail }, { status: 503 }),
+      ),
+    );
+    begin();
+    expect(
+      await screen.findByText(/What will be made is not known: The agent does not answer/),
+    ).toBeInstanceOf(HTMLElement);
+    expect(screen.queryByText(/once the fields above are in order/)).toBeNull();
+  });
+
   it("offers none to a router with one port", async () => {
     router.state.fresh = { ...OFFERING, ports: OFFERING.ports.slice(0, 1) };
     begin();

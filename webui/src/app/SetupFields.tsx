@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The fields of the first visit: the account, the ports of a preset, or LAN and WAN by hand. */
 import { NativeSelect, PasswordInput, TextInput } from "@mantine/core";
-import { useId, type ReactNode } from "react";
+import { useId, type ChangeEvent, type ReactNode } from "react";
 import type { Setup } from "@/api/types";
 import {
   portsFor,
@@ -32,6 +32,15 @@ export interface FieldsProps {
 }
 type Some = Omit<FieldsProps, "setup">;
 
+/** What a field of the draft has in common with the others. */
+const bound = <Name extends Exclude<keyof SetupDraft, "uses">>(name: Name, { draft, put, errors }: Some) => ({
+  size: "sm" as const,
+  value: draft[name],
+  error: errors[name],
+  onChange: (event: ChangeEvent<HTMLInputElement | HTMLSelectElement>) =>
+    put({ [name]: event.currentTarget.value }),
+});
+
 export const Group = ({ title, children }: { title: string; children: ReactNode }) => (
   <fieldset className={`${classes.group ?? ""} stack`}>
     <legend>{title}</legend>
@@ -39,47 +48,34 @@ export const Group = ({ title, children }: { title: string; children: ReactNode 
   </fieldset>
 );
 
-export function Account({ draft, put, errors }: FieldsProps) {
+export function Account(some: Some) {
   return (
     <Group title="Administrator">
       <p>
         The user name is <strong>admin</strong>.
       </p>
       <PasswordInput
-        size="sm"
+        {...bound("password", some)}
         label="Password"
         description="At least 10 characters; a few words are good."
         autoComplete="new-password"
         required
         minLength={10}
-        value={draft.password}
-        error={errors.password}
-        onChange={(event) => put({ password: event.currentTarget.value })}
         autoFocus
       />
-      <PasswordInput
-        size="sm"
-        label="Password again"
-        autoComplete="new-password"
-        required
-        value={draft.again}
-        error={errors.again}
-        onChange={(event) => put({ again: event.currentTarget.value })}
-      />
+      <PasswordInput {...bound("again", some)} label="Password again" autoComplete="new-password" required />
       <NativeSelect
-        size="sm"
+        {...bound("zone", some)}
         label="Time zone"
         description="Queues with hours follow it."
         data={zones()}
-        value={draft.zone}
-        error={errors.zone}
-        onChange={(event) => put({ zone: event.currentTarget.value })}
       />
     </Group>
   );
 }
 
-export function PortsByHand({ setup, draft, put, errors }: FieldsProps) {
+export function PortsByHand({ setup, ...some }: FieldsProps) {
+  const { draft, put, errors } = some;
   const ports = setup.ports.map((port) => ({ value: port.id, label: portText(port) }));
   const chooseLan = (lan: string) => put({ lan, wan: draft.wan === lan ? "" : draft.wan });
   return (
@@ -93,23 +89,21 @@ export function PortsByHand({ setup, draft, put, errors }: FieldsProps) {
         error={errors.lan}
         onChange={(event) => chooseLan(event.currentTarget.value)}
       />
-      <LanAddress draft={draft} put={put} errors={errors} />
+      <LanAddress {...some} />
       <NativeSelect
-        size="sm"
+        {...bound("wan", some)}
         label="WAN port"
         description="Faces the internet."
         data={[{ value: "", label: "none yet" }, ...ports.filter((port) => port.value !== draft.lan)]}
-        value={draft.wan}
-        error={errors.wan}
-        onChange={(event) => put({ wan: event.currentTarget.value })}
       />
-      {draft.wan ? <WanAddress draft={draft} put={put} errors={errors} /> : null}
+      {draft.wan ? <WanAddress {...some} /> : null}
     </>
   );
 }
 
 /** Each port and what it is used for; several of the LAN are a bridge. */
-export function PortsOfPreset({ setup, draft, put, errors }: FieldsProps) {
+export function PortsOfPreset({ setup, ...some }: FieldsProps) {
+  const { draft, put, errors } = some;
   const second = presetOf(draft.preset, setup)?.second ?? null;
   const remark = useId();
   const uses: { value: PortUse; label: string }[] = [
@@ -140,91 +134,66 @@ export function PortsOfPreset({ setup, draft, put, errors }: FieldsProps) {
         </p>
       ) : null}
       <p className="dim">{presetOf(draft.preset, setup)?.lan} Several ports of the LAN are one network.</p>
-      <WanAddress draft={draft} put={put} errors={errors} />
-      <LanAddress draft={draft} put={put} errors={errors} />
+      <WanAddress {...some} />
+      <LanAddress {...some} />
       {second ? (
         <>
           <TextInput
-            size="sm"
+            {...bound("secondAddress", some)}
             label={`${second.label}: the router's address`}
             description={second.about}
             required
-            value={draft.secondAddress}
-            error={errors.secondAddress}
-            onChange={(event) => put({ secondAddress: event.currentTarget.value })}
           />
           {own.length === 0 ? (
             <TextInput
-              size="sm"
+              {...bound("vlan", some)}
               label={`${second.label}: VLAN`}
               description="No port is theirs, so they come by the LAN's ports with this tag."
               inputMode="numeric"
               required
-              value={draft.vlan}
-              error={errors.vlan}
-              onChange={(event) => put({ vlan: event.currentTarget.value })}
             />
           ) : null}
         </>
       ) : null}
       {draft.preset === "isp" ? (
         <NativeSelect
-          size="sm"
+          {...bound("unknown", some)}
           label="Customers without a queue"
           description="Addresses of customers that no queue limits yet."
           data={UNKNOWN}
-          value={draft.unknown}
-          error={errors.unknown}
-          onChange={(event) => put({ unknown: event.currentTarget.value as SetupDraft["unknown"] })}
         />
       ) : null}
     </>
   );
 }
 
-function LanAddress({ draft, put, errors }: Some) {
+function LanAddress(some: Some) {
   return (
     <TextInput
-      size="sm"
+      {...bound("lanAddress", some)}
       label="LAN address"
       description="The router's own, with prefix length: 192.168.88.1/24"
       required
-      value={draft.lanAddress}
-      error={errors.lanAddress}
-      onChange={(event) => put({ lanAddress: event.currentTarget.value })}
     />
   );
 }
 
-function WanAddress({ draft, put, errors }: Some) {
+function WanAddress(some: Some) {
   return (
     <>
-      <NativeSelect
-        size="sm"
-        label="The provider gives the address"
-        data={WAYS}
-        value={draft.wanBy}
-        error={errors.wanBy}
-        onChange={(event) => put({ wanBy: event.currentTarget.value as SetupDraft["wanBy"] })}
-      />
-      {draft.wanBy === "static" ? (
+      <NativeSelect {...bound("wanBy", some)} label="The provider gives the address" data={WAYS} />
+      {some.draft.wanBy === "static" ? (
         <>
           <TextInput
-            size="sm"
+            {...bound("wanAddress", some)}
             label="WAN address"
             description="With prefix length, as the provider gave it: 198.51.100.2/30"
             required
-            value={draft.wanAddress}
-            error={errors.wanAddress}
-            onChange={(event) => put({ wanAddress: event.currentTarget.value })}
           />
           <TextInput
-            size="sm"
+            {...bound("gateway", some)}
             label="Gateway"
             description="The provider's router. Empty: no way out yet."
-            value={draft.gateway}
-            error={errors.gateway}
-            onChange={(event) => put({ gateway: event.currentTarget.value })}
           />
         </>
       ) : null}

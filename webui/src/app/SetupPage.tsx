@@ -10,7 +10,16 @@ import { setSession } from "@/api/session";
 import type { Setup, SetupPlan } from "@/api/types";
 import { Note } from "@/ui/blocks";
 import { DiffView } from "@/ui/DiffView";
-import { choosePreset, draftOf, errorsOf, newAddress, planOf, wishesOf, type SetupDraft } from "./setupDraft";
+import {
+  choosePreset,
+  draftOf,
+  errorsOf,
+  newAddress,
+  planOf,
+  unplacedOf,
+  wishesOf,
+  type SetupDraft,
+} from "./setupDraft";
 import { Account, Group, PortsByHand, PortsOfPreset, type FieldsProps } from "./SetupFields";
 
 /** An answer that has not come by then went out over an address that the router left. */
@@ -93,7 +102,7 @@ export default function SetupPage({ setup, onDone }: { setup: Setup; onDone: () 
           <Group title="Network">
             {draft.preset === "" ? <PortsByHand {...fields} /> : <PortsOfPreset {...fields} />}
           </Group>
-          {draft.preset === "" ? null : <Plan plan={plan} />}
+          {draft.preset === "" ? null : <Plan plan={plan} draft={draft} />}
         </>
       )}
       {goesTo && !plan.isError ? (
@@ -103,9 +112,14 @@ export default function SetupPage({ setup, onDone }: { setup: Setup; onDone: () 
       ) : null}
       {problem ? (
         <Note severity="error" live>
-          {said === 0
-            ? problem.message
-            : `Nothing was changed: see the ${said === 1 ? "remark at its field" : "remarks at their fields"}.`}
+          {[
+            ...(said > 0
+              ? [
+                  `Nothing was changed: see the ${said === 1 ? "remark at its field" : "remarks at their fields"}.`,
+                ]
+              : []),
+            ...unplacedOf(problem, draft),
+          ].join(" ")}
         </Note>
       ) : null}
       <Button type="submit" size="sm" variant="filled" loading={finish.isPending}>
@@ -117,8 +131,9 @@ export default function SetupPage({ setup, onDone }: { setup: Setup; onDone: () 
 
 /** What a preset would make, asked for a moment after it was chosen or typed. */
 function usePlan(wanted: SetupPlan | null) {
-  const [asked] = useDebouncedValue(JSON.stringify(wanted), 300);
-  return useQuery({
+  const present = JSON.stringify(wanted);
+  const [asked] = useDebouncedValue(present, 300);
+  const answer = useQuery({
     queryKey: ["setup-plan", asked],
     queryFn: () => need(api.POST("/api/v1/setup/plan", { body: JSON.parse(asked) as SetupPlan })),
     enabled: asked !== "null",
@@ -126,6 +141,7 @@ function usePlan(wanted: SetupPlan | null) {
     retry: false,
     meta: { inline: true },
   });
+  return { ...answer, isOfBefore: asked !== present || answer.isPlaceholderData };
 }
 
 function Presets({ setup, draft, put }: FieldsProps) {
@@ -163,16 +179,26 @@ function Presets({ setup, draft, put }: FieldsProps) {
 }
 
 /** The same words as before a commit. What cannot be made is said at the fields. */
-function Plan({ plan }: { plan: ReturnType<typeof usePlan> }) {
+function Plan({ plan, draft }: { plan: ReturnType<typeof usePlan>; draft: SetupDraft }) {
   const shown = plan.isError ? null : plan.data;
+  const unplaced = plan.isError ? unplacedOf(asProblem(plan.error), draft) : [];
   return (
     <Group title="What will be made">
-      {shown ? (
-        <DiffView changes={shown.changes} total={shown.changes.length} findings={shown.findings} />
+      {unplaced.length > 0 ? (
+        <Note severity="warning">What will be made is not known: {unplaced.join(" ")}</Note>
       ) : null}
-      {plan.isError ? <p className="dim">It is shown here once the fields above are in order.</p> : null}
+      {plan.isError && unplaced.length === 0 ? (
+        <p className="dim">It is shown here once the fields above are in order.</p>
+      ) : null}
       {shown ? (
-        <p className="dim">These are ordinary objects: all of them can be changed afterwards.</p>
+        <>
+          <DiffView changes={shown.changes} total={shown.changes.length} findings={shown.findings} />
+          <p className="dim">
+            {plan.isOfBefore
+              ? "This is for what was chosen before; the new answer is on its way."
+              : "These are ordinary objects: all of them can be changed afterwards."}
+          </p>
+        </>
       ) : null}
     </Group>
   );

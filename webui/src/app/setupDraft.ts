@@ -177,6 +177,18 @@ export function errorsOf(problem: ApiProblem, draft: SetupDraft): SetupErrors {
   return field && message ? { [field]: message } : {};
 }
 
+/** What was refused and has no field on this page, in sentences. */
+export function unplacedOf(problem: ApiProblem, draft: SetupDraft): string[] {
+  const errors = problem.findings.filter((finding) => finding.severity === "error");
+  if (errors.length === 0) return fieldOf(problem, draft) === null ? [sentence(problem.message)] : [];
+  return errors
+    .filter(({ kind, id, field }) => {
+      const path = kind === "request" ? (field ?? "") : `${kind}/${id}`;
+      return atPath(path, draft) === null;
+    })
+    .map((finding) => sentence(finding.message));
+}
+
 /** The field that a refusal is about; none when it is about the whole. */
 function fieldOf(problem: ApiProblem, draft: SetupDraft): keyof SetupDraft | null {
   if (problem.code === "unknown-time-zone") return "zone";
