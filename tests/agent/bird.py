@@ -43,7 +43,10 @@ class _Process:
 class OspfBird(_Process):
     """An OSPF neighbour on the other end of a cable, with BFD; hellos every second, dead after four."""
 
-    def __init__(self, rig: Rig, namespace: str, device: str, router_id: str, route: str) -> None:
+    def __init__(
+        self, rig: Rig, namespace: str, device: str, router_id: str, route: str, more: str = ""
+    ) -> None:
+        """`more` is of the interface."""
         super().__init__(
             rig,
             f"ospf-{device}",
@@ -54,7 +57,7 @@ protocol bfd {{ interface "{device}" {{ interval 200 ms; }}; }}
 protocol static {{ ipv4; route {route} blackhole; }}
 protocol ospf v2 peer {{
  ipv4 {{ import all; export where source = RTS_STATIC; }};
- area 0 {{ interface "{device}" {{ hello 1; dead 4; wait 2; bfd yes; }}; }};
+ area 0 {{ interface "{device}" {{ hello 1; dead 4; wait 2; bfd yes; {more} }}; }};
 }}
 """,
         )
