@@ -25,7 +25,7 @@ from gunicorn.http.message import Request
 
 from weir.http.problems import BODY_TOO_LATE, BUSY, HEAD_TOO_LARGE, Refusal, refusal_of
 from weir.http.serving import SMALL_BODY_BYTES
-from weir.http.serving.connection import SILENCE_S, Connection, Frames, Phase, Source
+from weir.http.serving.connection import SILENCE_S, Connection, Frames, LargeBody, Phase, Source
 from weir.stats.fanout import HEARTBEAT_S
 
 log = logging.getLogger("weir.http")
@@ -239,6 +239,8 @@ class Front:
     @staticmethod
     def _leave_body_to_thread(conn: Connection) -> None:
         assert conn.source is not None and conn.request is not None
+        if type(conn.request.body.reader) is LengthReader:
+            conn.request.body = LargeBody(conn.source, conn.body_bytes)
         conn.body_bytes = len(conn.incoming)
         conn.source.more = conn.receive_more
         conn.request.force_close()
