@@ -17,7 +17,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.http.world import Live, World, set_second_factor
+from tests.polling import until
 from weir import __version__
+from weir.cli import speed
 from weir.cli.main import main
 from weir.service import Principal
 
@@ -368,3 +370,46 @@ def test_every_tool_is_a_command(weir: Weir, tmp_path: Path) -> None:
     assert file.read_bytes()[:4] == b"\n\r\r\n", "the file of before is still there"
     refused = weir("ping", "127.0.0.1", "--count", "10000", code=2)
     assert "not in the range 1<=x<=100" in refused.output
+
+
+def test_the_speed_test_tells_rates_and_round_trips_and_the_way(
+    weir: Weir, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speed, "IDLE_S", 0.3)
+    told = weir("speed", "--seconds", "3")
+    assert "Between 127.0.0.1 and the router, by the router's interface lan0." in told.output
+    for name in ("idle", "download", "upload"):
+        assert re.search(rf"^{name} .* ms +[0-9]+$", told.output, re.MULTILINE), told.output
+    assert re.search(r"^upload +[0-9.]+ [MGk]bit/s", told.output, re.MULTILINE), told.output
+    assert "scale of DSLReports" in told.output
+    until("it has ended with the command", lambda: world.parts.service.speed.running() == [])
+
+
+def test_a_speed_test_that_cannot_begin_says_why(weir: Weir) -> None:
+    assert "not in the range 3<=x<=10" in weir("speed", "--seconds", "60", code=2).output
+
+
+@pytest.mark.parametrize(
+    ("marks", "rate"),
+    [
+        ([(0.0, 0), (0.5, 9_000_000), (1.0, 9_000_000), (2.0, 10_000_000), (3.0, 11_000_000)], 8_000_000),
+        ([(0.0, 0), (0.5, 9_000_000), (0.9, 18_000_000)], None),
+        ([], None),
+    ],
+)
+def test_a_rate_is_of_the_time_behind_the_first_second(
+    marks: list[tuple[float, int]], rate: int | None
+) -> None:
+    assert speed.rate_bps(marks) == rate
+
+
+def test_what_load_adds_is_graded_on_a_named_scale() -> None:
+    def result(idle: float | None, down: float | None, up: float | None) -> dict[str, Any]:
+        trips = [{"median_ms": value, "p95_ms": value, "count": 9} for value in (idle, down, up)]
+        return {"idle": trips[0], "download": {"round_trips": trips[1]}, "upload": {"round_trips": trips[2]}}
+
+    assert speed.added_ms(result(2.0, 12.0, 42.0)) == 25.0
+    assert speed.added_ms(result(5.0, 4.0, 4.0)) == 0.0
+    assert speed.added_ms(result(2.0, None, 4.0)) is None
+    grades = [speed.grade_of(added) for added in (4.9, 5.0, 59.9, 60.0, 399.0, 400.0)]
+    assert grades == ["A+", "A", "B", "C", "D", "F"]

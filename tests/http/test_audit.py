@@ -25,6 +25,7 @@ SILENT = {
     "system.accept_store": "config.accept; needs an agent that refuses the store (tests/http/test_store.py)",
     "system.restore_store": "a commit as any other; needs a damaged store (tests/http/test_store.py)",
     "wireguard-peers.make_wireguard_client": "a commit as any other (tests/kinds/test_wireguard.py)",
+    "speed-test.upload_speed": "part of a run that has an entry",
     "auth.sign_in": "tests/service/test_users.py",
     "auth.sign_out": "tests/service/test_users.py",
     "auth.change_password": "tests/service/test_users.py",
@@ -134,6 +135,13 @@ def stop_tool(api: Client) -> Any:
     started = api("POST", "/tools/ping", {"target": "192.0.2.1", "count": 100})
     assert started.status_code == 200, started.text
     return api("DELETE", f"/tools/runs/{ran(api, 'ping')['id']}")
+
+
+def run_speed(api: Client) -> Any:
+    """The answer is the run, which ends when it is closed."""
+    answer = api("POST", "/tools/speed", {}, buffered=False)
+    answer.close()
+    return answer
 
 
 def ran(api: Client, name: str) -> Any:
@@ -401,6 +409,7 @@ STEPS: dict[str, Step] = {
         )
     },
     "tools.stop_tool": ("tool.stop", stop_tool),
+    "speed-test.run_speed": ("tool.run", run_speed),
     "users.create_user": ("user.create", post("/users", {"username": "ops", "scope": "read"})),
     "users.update_user": ("user.update", lambda api: api("PATCH", "/users/ops", {"scope": "write"})),
     "users.reset_password": ("password.reset", post("/users/ops/password-reset")),

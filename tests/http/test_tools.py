@@ -12,7 +12,7 @@ import pytest
 
 from tests.http.world import Client, World, probes
 from tests.polling import until
-from weir.tools import TOOLS
+from weir.tools import EVERY
 
 LOOPBACK = "127.0.0.1"
 
@@ -141,7 +141,7 @@ def test_without_the_agent_nothing_runs_and_that_is_said(world: World, api: Clie
 
 
 def test_every_tool_ends_within_two_minutes_whatever_it_is_asked() -> None:
-    for tool in TOOLS.values():
+    for tool in EVERY.values():
         longest = {
             item.name: item.field.high  # type: ignore[attr-defined]
             for item in tool.members

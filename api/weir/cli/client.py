@@ -72,7 +72,7 @@ class Client:
         return _object(response) if response.content else {}
 
     @contextmanager
-    def stream(self, method: str, path: str, body: Json) -> Iterator[httpx.Response]:
+    def stream(self, method: str, path: str, body: Json | None = None) -> Iterator[httpx.Response]:
         """An answer that is read while it comes; leaving the block ends it. Raises as `send`."""
         try:
             with self._http.stream(method, path, json=body) as response:

@@ -59,7 +59,7 @@ from weir.kinds import DECLARED
 from weir.kinds.declaration import AREAS, Declaration, Known
 from weir.kinds.words import label_of, titled, unit_of
 from weir.model.limits import DAYS
-from weir.tools import TOOLS, Tool
+from weir.tools import EVERY, Tool
 
 FOLDER = Path(__file__).resolve().parents[3] / "webui" / "src" / "kinds"
 Json = dict[str, Any]
@@ -72,7 +72,7 @@ def files() -> dict[str, str]:
     return {
         "names.json": _text(named()),
         "forms.json": _text(described()),
-        "tools.json": _text({name: _tool(tool) for name, tool in TOOLS.items()}),
+        "tools.json": _text({name: _tool(tool) for name, tool in EVERY.items()}),
     }
 
 

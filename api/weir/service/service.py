@@ -27,6 +27,7 @@ from weir.service.running_document import Running
 from weir.service.sealing import SealingService
 from weir.service.second_factor import SecondFactorService
 from weir.service.setup import SetupService
+from weir.service.speed import SpeedTests
 from weir.service.states import StateService
 from weir.service.stored import StoredService
 from weir.service.tools import ToolService
@@ -72,7 +73,8 @@ class Service:
         self.diagnosis = DiagnosisService(agent, committer)
         self.why = WhyService(agent, self.config)
         self.hosts = HostService(agent)
-        self.tools = ToolService(agent, self.audit)
+        self.speed = SpeedTests(agent, self.config, self.audit)
+        self.tools = ToolService(agent, self.audit, self.speed)
         self.alerts = AlertService(agent, self.audit)
         self.decisions = DecisionService(self.config)
         self.leases = LeaseService(agent)

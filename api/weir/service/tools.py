@@ -12,6 +12,7 @@ from typing import Any
 from weir.model.problem import Problem, Unavailable
 from weir.service.audit import AuditService
 from weir.service.permissions import Action, authorize, requires
+from weir.service.speed import SpeedTests
 from weir.service.types import Principal
 from weir.tools import TOOLS, Tool
 from weir.tools.tool import LINES
@@ -38,15 +39,18 @@ class Run:
 
 
 class ToolService:
-    def __init__(self, agent: AgentClient, audit: AuditService) -> None:
+    """Those that the agent runs, and the list of all."""
+
+    def __init__(self, agent: AgentClient, audit: AuditService, speed: SpeedTests) -> None:
         self._agent = agent
         self._audit = audit
+        self._speed = speed
 
     @requires("config.read")
     def running(self, _by: Principal) -> list[dict[str, Any]]:
         """What runs now. Raises `Unavailable`."""
         found: list[dict[str, Any]] = self._agent.call("tools")["value"]
-        return found
+        return [*found, *self._speed.running()]
 
     @requires("config.read")
     def start(self, by: Principal, tool: Tool, body: dict[str, Any]) -> Run:
@@ -69,6 +73,8 @@ class ToolService:
     def stop(self, by: Principal, run_id: str) -> dict[str, Any]:
         """End a run. Raises `NotFound`, `Forbidden` for one of a tool that they may not start, or
         `Unavailable`."""
+        if (speed := self._speed.stop(by, run_id)) is not None:
+            return speed
         for run in self.running(by):
             if run["id"] == run_id:
                 authorize(by, ACTIONS[TOOLS[run["tool"]].scope])

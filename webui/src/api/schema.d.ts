@@ -4238,6 +4238,95 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools/speed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Speed test
+         * @description How fast is the way between this client and the router, and how long do answers take while it is full? The
+         *     answer is the run, as server-sent events. `run`: id, lasts_s and path: address and interface say what is
+         *     measured, queue is the one with the lowest limit that a download has there, and unknown says what is not
+         *     known. `counted`: ms since the start, sent_bytes (given to the system, not what has arrived),
+         *     received_bytes. The last one is `end`: reason (done, stopped), message. Meanwhile the client downloads,
+         *     uploads and asks for echoes, with four requests at once in each direction at most. It ends with the
+         *     connection, and alone after `lasts_s`. While another one runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_speed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/speed/{run_id}/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Bytes, until the run or the connection ends
+         * @description They cannot be compressed. A fifth at once is refused (409 `tool-busy`).
+         */
+        get: operations["download_speed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/speed/{run_id}/upload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Bytes that are counted and discarded
+         * @description What has come is in the events of the run while it comes. It is read no further when the run has ended.
+         */
+        post: operations["upload_speed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/speed/{run_id}/echo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        /** Nothing, at once: for timing a round trip */
+        get: operations["echo_speed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/import/{format_name}": {
         parameters: {
             query?: never;
@@ -12771,6 +12860,17 @@ export interface components {
              * @default 10
              */
             seconds: number;
+        };
+        SpeedRunInput: {
+            /**
+             * @description For each direction.
+             * @default 6
+             */
+            seconds: number;
+        };
+        SpeedReceived: {
+            /** @description Of this request. */
+            received_bytes: number;
         };
         ImportSummary: {
             imported: number;
@@ -28782,6 +28882,102 @@ export interface operations {
                 content: {
                     "text/event-stream": string;
                 };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_speed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SpeedRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    download_speed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    upload_speed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpeedReceived"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    echo_speed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["PROBLEM"];
         };

@@ -15,7 +15,7 @@ from weir.http.running import RunStream
 from weir.http.schemas import tools
 from weir.http.schemas.kinds import group_input
 from weir.http.serving import STREAM
-from weir.tools import TOOLS, Tool
+from weir.tools import EVERY, TOOLS, Tool
 from weir.tools.tool import LINES
 
 BODY_BYTES = 4096
@@ -29,7 +29,7 @@ resource = Resource("tools", "Ping, mtr and others, run on the router; one of ea
 def list_tools() -> Response:
     """What can be run, and what runs now"""
     running = {run["tool"]: run for run in service().tools.running(me())}
-    return answer({"items": [_item(tool, running.get(tool.name)) for tool in TOOLS.values()]})
+    return answer({"items": [_item(tool, running.get(tool.name)) for tool in EVERY.values()]})
 
 
 @resource.operation("DELETE", "/tools/runs/<string(maxlength=32):run_id>", scope=WRITE, answers=tools.ToolRun)

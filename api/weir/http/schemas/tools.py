@@ -32,3 +32,7 @@ class ToolItem(Answer):
 
 class ToolsAnswer(Answer):
     items = fields.List(fields.Nested(ToolItem))
+
+
+class SpeedReceived(Answer):
+    received_bytes = fields.Integer(metadata={"description": "Of this request."})

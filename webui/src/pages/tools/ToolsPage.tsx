@@ -5,19 +5,22 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { api, need } from "@/api/client";
 import { useMay } from "@/api/may";
-import { asProblem } from "@/api/problem";
+import { asProblem, type ApiProblem } from "@/api/problem";
 import { draftOfObject, readDraft, type Draft, type Messages } from "@/kinds/form/draft";
 import { Help } from "@/kinds/form/Help";
 import { KindFields } from "@/kinds/form/KindFields";
 import { Note, Page, Section } from "@/ui/blocks";
 import { ReasonedButton } from "@/ui/ReasonedButton";
 import { Output } from "./Output";
+import { SpeedResult } from "./SpeedResult";
 import { declaredOf, givenTo, TOOLS, type Tool } from "./toolForms";
 import classes from "./Tools.module.css";
 import { useRun } from "./useRun";
+import { useSpeed } from "./useSpeed";
 
 const AGAIN_MS = 5_000;
 const FIRST = "ping";
+const SPEED = "speed";
 
 /** Tools that run on the router: a form from the declaration, and what the run says. */
 export default function ToolsPage() {
@@ -37,20 +40,73 @@ export default function ToolsPage() {
           onChange={(event) => void navigate({ search: { tool: event.currentTarget.value, target } })}
         />
       </div>
-      <ToolRun key={`${name} ${target ?? ""}`} name={name} tool={tool} target={target} />
+      {name === SPEED ? (
+        <SpeedTest tool={tool} />
+      ) : (
+        <ToolRun key={`${name} ${target ?? ""}`} name={name} tool={tool} target={target} />
+      )}
     </Page>
   );
 }
 
-function ToolRun({ name, tool, target }: { name: string; tool: Tool; target: string | undefined }) {
+interface RunProps {
+  name: string;
+  tool: Tool;
+  target: string | undefined;
+}
+
+function ToolRun(props: RunProps) {
+  const { run, start, stop } = useRun(props.name, props.tool);
+  const isRunning = run.state === "running";
+  return (
+    <>
+      <ToolForm {...props} isRunning={isRunning} problem={run.problem} start={start} stop={stop} />
+      {run.state === "idle" ? null : (
+        <Section title={isRunning ? "Running" : "Output"}>
+          <Output tool={props.tool} run={run} />
+        </Section>
+      )}
+    </>
+  );
+}
+
+/** It measures the way to this browser, so the browser does it. */
+function SpeedTest({ tool }: { tool: Tool }) {
+  const { run, start, stop } = useSpeed();
+  const isRunning = run.state === "running";
+  return (
+    <>
+      <ToolForm
+        {...{ name: SPEED, tool, target: undefined }}
+        isRunning={isRunning}
+        problem={run.problem}
+        start={start}
+        stop={stop}
+      />
+      {run.state === "idle" ? null : (
+        <Section title={isRunning ? "Running" : "Result"}>
+          <SpeedResult run={run} />
+        </Section>
+      )}
+    </>
+  );
+}
+
+interface FormProps extends RunProps {
+  isRunning: boolean;
+  problem: ApiProblem | null;
+  start: (body: unknown) => Promise<void>;
+  stop: () => void;
+}
+
+/** Its arguments, the button, and who else runs it. */
+function ToolForm({ name, tool, target, isRunning, problem, start, stop }: FormProps) {
   const declared = useMemo(() => declaredOf(name, tool), [name, tool]);
   const [draft, setDraft] = useState<Draft>(() => draftOfObject(declared, givenTo(tool, target)));
   const [wrong, setWrong] = useState<Messages>({});
-  const { run, start, stop } = useRun(name, tool);
   const may = useMay(tool.scope);
-  const isRunning = run.state === "running";
   const refused = Object.fromEntries(
-    (run.problem?.findings ?? []).flatMap((item) => (item.field ? [[item.field, item.message]] : [])),
+    (problem?.findings ?? []).flatMap((item) => (item.field ? [[item.field, item.message]] : [])),
   );
   const send = () => {
     const { input, messages } = readDraft(declared, draft);
@@ -89,11 +145,6 @@ function ToolRun({ name, tool, target }: { name: string; tool: Tool; target: str
         </div>
       </form>
       {isRunning ? null : <Elsewhere name={name} />}
-      {run.state === "idle" ? null : (
-        <Section title={isRunning ? "Running" : "Output"}>
-          <Output tool={tool} run={run} />
-        </Section>
-      )}
     </>
   );
 }
