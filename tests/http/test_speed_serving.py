@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -13,12 +14,15 @@ import httpx
 import pytest
 
 from tests.http.test_serving import Api, read_answer, serving
+from tests.image.front import Front
 from tests.polling import until
 from weir.http.resources.speed import UPLOAD_BYTES
 from weir.http.speed import BLOCK_BYTES
 from weir.tools.speed import STREAMS
 
 OTHERS = 50
+BUFFERS_BYTES = 64 << 20
+"""More than sockets hold between the API, nginx and a client; a second of a download has more."""
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +134,14 @@ def test_a_run_whose_reader_is_gone_is_over_at_once(api: Api) -> None:
         until("it is over", lambda: known.get(f"/tools/speed/{run.id}/echo").status_code == 404)
         with known.stream("POST", "/tools/speed", json={}) as another:
             assert another.status_code == 200
+
+
+def test_nginx_does_not_collect_what_a_client_does_not_take(api: Api, tmp_path: Path) -> None:
+    """It would write a gigabyte to the disk, and the router would count what only nginx has taken."""
+    with Front(tmp_path, api.port, tls=False) as front:
+        behind = Api(front.secure, api.token)
+        with closing(Run(behind)) as run, closing(run.request("GET", "download")):
+            sent = [0]
+            while len(sent) < 8:
+                sent += [int(found) for found in re.findall(rb'"sent_bytes":([0-9]+)', run.sock.recv(4096))]
+    assert 0 < sent[-1] < BUFFERS_BYTES
