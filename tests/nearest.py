@@ -15,8 +15,8 @@ def nearest(
 ) -> T:
     """What `measure` gives first within `rel` of the rate wanted, or the nearest of three times.
 
-    A busy machine may starve the sender, or the receiver, which then counts what waited for it; no limit can
-    repair that. A limit that does not hold fails all three.
+    A busy machine may starve the sender, which no limit can repair. A limit that does not hold fails all
+    three.
     """
     found: list[T] = []
     for _ in range(TIMES):

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import Any
 
-from lab.measure import SO_TIMESTAMPNS, TIMESPEC, bound
+from lab.measure import CONTROL_BYTES, SO_TIMESTAMPNS, arrived_s, bound
 from tests.agent.rig import Rig
 from tests.polling import until
 
@@ -99,11 +99,10 @@ class Meter:
     def _receive(self) -> None:
         while not self._over.is_set():
             try:
-                _, control, _, _ = self._far.recvmsg(2048, 64)
+                _, control, _, _ = self._far.recvmsg(2048, CONTROL_BYTES)
             except TimeoutError:
                 continue
-            seconds, ns = TIMESPEC.unpack(control[0][2])  # the kernel's, as this thread may be late
-            self.last_s = seconds + ns / 1e9
+            self.last_s = arrived_s(control)
             span = int(self.last_s / SPAN_S)
             self.spans[span] = self.spans.get(span, 0) + 1
 

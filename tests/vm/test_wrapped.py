@@ -10,7 +10,6 @@ import ctypes
 import os
 import socket
 import statistics
-import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from itertools import pairwise
 import pytest
 
 from lab import netns
+from lab.measure import CONTROL_BYTES, SO_TIMESTAMPNS, arrived_s
 from tests.datapath.loaded import DOWNLOAD, SECOND_NS, UPLOAD, Loaded
 from tests.datapath.packets import value4
 from tests.datapath.topology import CLIENT, PUBLIC, SERVER, Peer, Topology, run
@@ -46,8 +46,6 @@ TAG = 100
 PINGS, PAYLOAD = 10, 472
 IP_BYTES = PAYLOAD + 28
 RATE_BPS, DATAGRAM_BYTES, BURST = 2_000_000, 1000, 80
-SO_TIMESTAMPNS = 35
-TIMESPEC = struct.Struct("@qq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +202,7 @@ def gaps(rig: Rig, address: str = FAR_INNER) -> list[float]:
 def _stamps(receiver: socket.socket) -> Iterator[float]:
     while True:
         try:
-            _, control, _, _ = receiver.recvmsg(2048, 64)
+            _, control, _, _ = receiver.recvmsg(2048, CONTROL_BYTES)
         except TimeoutError:
             return
-        seconds, ns = TIMESPEC.unpack(control[0][2])
-        yield seconds + ns / 1e9
+        yield arrived_s(control)
