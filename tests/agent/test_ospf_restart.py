@@ -14,9 +14,11 @@ import pytest
 from weir.adapters import ospf_grace, standing_routes
 from weir.adapters.followed_routes import FollowedRoutes
 from weir.adapters.frr import Frr
+from weir.adapters.netlink import Links
 from weir.adapters.ospf_grace import GRACE_S, Link, packet
 from weir.adapters.route_messages import Hop, KernelRoute
 from weir.agent.kept_routes import Identity, KeptRoutes
+from weir.backends import ospf_restart
 from weir.backends.ospf_restart import is_unfit, links_of
 from weir.backends.routing import RoutingBackend, RoutingState
 from weir.kinds.ospf import Ospf
@@ -24,6 +26,8 @@ from weir.model.document import Document
 from weir.parts import ROUTING
 
 NOW_S = 1_800_000_000
+BIRDS_TICK_S = 1.0
+"""How often it looks whether its routes are to be calculated again, by default."""
 PLAIN = Link("wan0", "203.0.113.2", 7)
 SIGNED = Link("wan0", "203.0.113.2", 7, (3, "s3cret"))
 
@@ -70,6 +74,24 @@ def test_the_next_ospfd_is_told_until_when_it_restarts(tmp_path: Path) -> None:
     ospf_grace.prepare(NOW_S + 0.5, tmp_path / "gr.json")
     until = {"gracePeriod": GRACE_S, "timestamp": NOW_S + GRACE_S}
     assert json.loads((tmp_path / "gr.json").read_text()) == {"instances": {"default": until}}
+
+
+@pytest.mark.parametrize(("area", "comes"), [("area 7", ["asked", "prepared"]), ("cost 5", ["prepared"])])
+def test_the_neighbours_that_were_asked_have_time_to_calculate(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, area: str, comes: list[str]
+) -> None:
+    """Before the next ospfd begins; nobody waits for nobody."""
+    came: list[str] = []
+    waited_s: list[float] = []
+    monkeypatch.setattr(ospf_grace, "announce", lambda *_: came.append("asked"))
+    monkeypatch.setattr(ospf_grace, "prepare", lambda *_: came.append("prepared"))
+    monkeypatch.setattr(ospf_restart, "_addresses", lambda _: [("wan0", "203.0.113.2")])
+    monkeypatch.setattr(ospf_restart, "sleep", waited_s.append)
+    monkeypatch.setattr(Frr, "has_mgmtd", lambda _: False)
+    lines = [("router ospf", "ospf router-id 192.0.2.1"), ("interface wan0", f"ip ospf {area}")]
+    ospf_restart.revive(Frr(tmp_path, tmp_path), Links(), lines)
+    assert came == comes
+    assert [wait_s > BIRDS_TICK_S for wait_s in waited_s] == [True] * (comes[0] == "asked")
 
 
 ROUTE = KernelRoute("10.0.0.0/16", "254", "unicast", (Hop("203.0.113.1", "wan0", False, 1),))

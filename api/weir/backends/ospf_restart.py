@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterator
+from time import sleep
 
 from weir.adapters import ospf_grace
 from weir.adapters.frr import Frr
@@ -19,6 +20,9 @@ from weir.parts.routing.ospf import GRACEFUL, HEADER, header_of
 log = logging.getLogger(__name__)
 
 ASK_S = 1.0
+CALCULATED_S = 1.2
+"""From a Grace-LSA until the next ospfd starts. BIRD calculates its routes for one within a second, and
+finds no way to a neighbour on a point-to-point link that has said hello and is not full again."""
 
 
 def is_unfit(frr: Frr, path: Path) -> bool:
@@ -34,9 +38,12 @@ def revive(frr: Frr, links: Links, lines: Collection[Path]) -> None:
         return  # it was not configured to
     try:
         router_id = _configured_id(lines) or frr.router_id(ASK_S)
-        for link in links_of(lines, _addresses(links)):
+        asked = list(links_of(lines, _addresses(links)))
+        for link in asked:
             ospf_grace.announce(router_id, link)
         ospf_grace.prepare(time.time())
+        if asked:
+            sleep(CALCULATED_S)
     except (OSError, Problem) as problem:
         log.warning("ospfd's neighbours could not be asked to wait for it: %s", problem)
 
