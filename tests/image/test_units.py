@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from weir.adapters import unbound
+from weir.adapters.pppd import UNIT, Sessions
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.dns import DnsBackend
 from weir.backends.ntp import NtpBackend
@@ -103,7 +104,17 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     assert f"User={unbound.USER}\n" in unit and f"\t{unbound.USER} -1 {unbound.USER} -1 " in users
     for defconfig in (ROOT / "configs").iterdir():
         lines = defconfig.read_text(encoding="utf-8").splitlines()
-        assert {"BR2_PACKAGE_UNBOUND=y", "BR2_PACKAGE_CA_CERTIFICATES=y", "BR2_PACKAGE_RADVD=y"} <= set(lines)
+        packages = ("UNBOUND", "CA_CERTIFICATES", "RADVD", "PPPD")
+        assert {f"BR2_PACKAGE_{name}=y" for name in packages} <= set(lines)
+
+
+def test_the_unit_of_a_pppoe_session_dials_with_what_the_agent_writes() -> None:
+    folder = Sessions(Path("/run/weir/daemons/pppoe")).folder("%i")
+    text = (OVERLAY / "usr/lib/systemd/system" / UNIT.format("")).read_text(encoding="utf-8")
+    assert f"ConditionPathExists={folder}/options\n" in text
+    assert f"ExecStart=/usr/sbin/pppd file {folder}/options\n" in text
+    assert f"StandardOutput=append:{folder}/said\n" in text
+    assert "DeviceAllow=/dev/ppp rw\n" in text and "Restart=no\n" in text
 
 
 def test_nobody_else_has_the_terminals_or_lets_anybody_in() -> None:

@@ -222,6 +222,28 @@ describe("what the router makes out of nothing", () => {
     expect(row.textContent).toContain("WireGuard UDP port 51820");
   });
 
+  it("is a PPPoE session, in the zone wan, with a password that is not shown", async () => {
+    const user = userEvent.setup();
+    renderAt("/interfaces?edit=new:pppoe");
+    fill(await screen.findByRole("textbox", { name: /^Name/ }), "dsl0");
+    await choose(user, /^Parent/, "wan0");
+    fill(screen.getByRole("textbox", { name: /^Username/ }), "me@isp");
+    const password = screen.getByLabelText<HTMLInputElement>(/^Password/);
+    expect(password.type).toBe("password");
+    fill(password, "hunter2");
+    await user.click(screen.getByRole("button", { name: "Stage the change" }));
+    await waitFor(() =>
+      expect(staged("dsl0")).toMatchObject({
+        type: "pppoe",
+        role: "wan",
+        overhead_bytes: 26,
+        pppoe: { parent: "wan0", username: "me@isp", distance: 210 },
+      }),
+    );
+    const row = (await screen.findByRole("button", { name: "dsl0" })).closest<HTMLElement>("[role=row]")!;
+    expect(row.textContent).toContain("PPPoE over wan0");
+  });
+
   it("is a loopback, which has neither a role nor a shaper", async () => {
     const user = userEvent.setup();
     renderAt("/interfaces?edit=new:loopback");

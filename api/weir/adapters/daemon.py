@@ -29,7 +29,7 @@ POLL_S = 0.01
 UNIT_S = 2.0
 """For so long systemd may take to start a unit."""
 STOP_S = 0.5
-"""For so long a daemon may end by itself before it is killed."""
+"""For so long a daemon may end by itself before it is killed, unless it is given more time."""
 STABLE_S = 10.0
 """One that ends sooner after its start is started again after a pause, which doubles each time."""
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.5, 30.0
@@ -56,16 +56,17 @@ class Program:
 class Daemon:
     """Not thread-safe but for `identity`: one backend's."""
 
-    def __init__(self, program: Program, folder: Path, unit: str = "") -> None:
+    def __init__(self, program: Program, folder: Path, unit: str = "", stop_s: float = STOP_S) -> None:
         """`folder` is this daemon's alone, on a file system that is empty after a start of the machine.
 
         With `unit` systemd runs it: that unit's command is to be the program's, and it is to print to `said`
-        in the folder.
+        in the folder. It has `stop_s` to end by itself before it is killed.
         """
         self.program = program
         self.config = folder / "config"
         self._folder = folder
         self._unit = unit
+        self._stop_s = stop_s
         self._child: subprocess.Popen[bytes] | None = None
         self._started_s = 0.0
         self._pause_s = 0.0
@@ -175,6 +176,10 @@ class Daemon:
 
     def start(self) -> None:
         """Raises `Unavailable` when the program is not there, or when it ended soon after its last starts."""
+        self._pace()
+        self.start_at_once()
+
+    def _pace(self) -> None:
         now_s = time.monotonic()
         if self._started_s and now_s - self._started_s < self._pause_s:
             text = f"{self.program.name} ended again and is started in a while: {self.said()}"
@@ -182,6 +187,9 @@ class Daemon:
         is_soon = self._started_s and now_s - self._started_s < max(STABLE_S, 2 * self._pause_s)
         self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LAST_PAUSE_S) if is_soon else 0.0
         self._started_s = now_s
+
+    def start_at_once(self) -> None:
+        """For one who makes pauses of his own. Raises `Unavailable` when the program is not there."""
         (self._folder / "said").unlink(missing_ok=True)
         pid = self._start_unit() if self._unit else self._start_child()
         files.replace(self._folder / "pid", f"{pid} {_started(pid) or 0}".encode())
@@ -219,10 +227,10 @@ class Daemon:
         return found is not None and _catches(found[0], self.program.reload)
 
     def stop(self) -> None:
-        """End it, by force if it does not within `STOP_S`."""
+        """End it, by force if it does not in time."""
         if self._signal(signal.SIGTERM):
             self._started_s = self._pause_s = 0.0  # it did not end by itself
-            deadline_s = time.monotonic() + STOP_S
+            deadline_s = time.monotonic() + self._stop_s
             while self.identity() is not None and time.monotonic() < deadline_s:
                 time.sleep(POLL_S)
             self._signal(signal.SIGKILL)

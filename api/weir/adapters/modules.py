@@ -19,6 +19,14 @@ def load_bonds() -> None:
         log.debug("no bonds: %s", problem.message)
 
 
+def load_pppoe() -> None:
+    """Load PPPoE where it is a module, and with it what makes /dev/ppp."""
+    try:
+        run(["modprobe", "-q", "pppoe"])
+    except Problem as problem:
+        log.debug("no PPPoE: %s", problem.message)
+
+
 def load_flow_tables() -> None:
     """Load nf_flow_table where it is a module; without it the fast path cannot ask for connections."""
     try:

@@ -133,8 +133,8 @@ def take_over(folder: Path, links: Links) -> None:
 def _is_served(spec: NetworkSpec) -> bool:
     """What is in a VRF waits: before it is there, its addresses would be in everybody's table. So do tunnels,
     which pass nothing before the agent has opened their keys, bridges, which have ports only with their
-    VLANs, loopbacks, and bonds with their members, which have to be down until they join."""
-    return spec.up and spec.vrf is None and not (spec.vrf_table or spec.device or spec.bond)
+    VLANs, loopbacks, PPPoE sessions, and bonds with their members, which have to be down until they join."""
+    return spec.up and spec.vrf is None and not (spec.vrf_table or spec.device or spec.bond or spec.dialled)
 
 
 def _links(served: Mapping[str, NetworkSpec]) -> Iterator[str]:

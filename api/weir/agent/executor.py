@@ -246,7 +246,10 @@ class Executor:
         job = stage.job(stage.wanted(target))
         difference = job.difference
         if isinstance(difference, NetworkDifference | PortsDifference):
-            found.missing.update(difference.missing)
+            network = target.of(NETWORK)
+            found.missing.update(
+                name for name in difference.missing if name not in network or not network[name].dialled
+            )
         if isinstance(difference, PortsDifference):
             found.foreign.extend(difference.foreign)
         if difference:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from weir.adapters import files
 from weir.agent.dhcp_client import Lease, since_boot_s
+from weir.kinds.uplink import EVERYTHING
 from weir.parts.network import NetworkSpec
 from weir.parts.routes import RouteSpec
 
@@ -76,7 +77,7 @@ class Leases:
     def routes(
         self, network: Mapping[str, NetworkSpec], routes: Mapping[str, RouteSpec]
     ) -> Mapping[str, RouteSpec]:
-        """The routes with those of the leases; what is configured in the same words stays as it is."""
+        """The routes with those of leases and PPPoE sessions; what is configured in the same words stays."""
         found = dict(routes)
         leased = sorted(name for name in self.held() if name in network and network[name].dhcp)
         for number, name in enumerate(leased):
@@ -84,6 +85,10 @@ class Leases:
             for destination, gateway in self.held()[name].routes:
                 key = f"dhcp/{name}/{destination}"
                 found[key] = RouteSpec(key, destination, gateway, name, False, distance, network[name].vrf)
+        for name, spec in network.items():
+            if spec.session_distance and spec.up:  # FRR holds it until the session is up
+                key = f"pppoe/{name}/{EVERYTHING}"
+                found[key] = RouteSpec(key, EVERYTHING, None, name, False, spec.session_distance, spec.vrf)
         return found
 
     def _load(self) -> dict[str, Lease]:

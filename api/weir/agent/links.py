@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from weir.adapters import bonds, bridges
 from weir.adapters.netlink import Links
 from weir.adapters.wireguard import Tunnels
-from weir.agent import tunnels
+from weir.agent import dialler, tunnels
 from weir.agent.configuration import Configuration
+from weir.agent.dialler import Dialler
 from weir.agent.secrets import Secrets
 from weir.backends.bonds import BondsBackend
 from weir.backends.bridges import BridgesBackend
@@ -21,7 +22,7 @@ from weir.backends.daemons import Learn
 from weir.kinds.interface import MAX_STATIONS
 from weir.model.objects import Kind
 from weir.model.problem import Problem
-from weir.parts import BONDS, BRIDGES, WIREGUARD
+from weir.parts import BONDS, BRIDGES, PPPOE, WIREGUARD
 from weir.parts.bonds import BondSpec
 from weir.parts.bridges import BridgeSpec
 from weir.parts.part import EntriesPart
@@ -30,11 +31,14 @@ log = logging.getLogger(__name__)
 Spec = TypeVar("Spec")
 
 
-def backends(held: Tunnels, links: Links, state_dir: Path, secrets: Secrets) -> dict[str, Any]:
+def backends(
+    held: Tunnels, links: Links, state_dir: Path, secrets: Secrets, dialling: Dialler
+) -> dict[str, Any]:
     """By the name of their part."""
     return {
         BONDS.name: BondsBackend(),
         BRIDGES.name: BridgesBackend(),
+        PPPOE.name: dialler.backend(dialling, secrets),
         WIREGUARD.name: tunnels.backend(held, links, state_dir, secrets),
     }
 

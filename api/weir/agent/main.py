@@ -30,7 +30,17 @@ from weir.adapters.reverse_path import checks_strictly
 from weir.adapters.share_controller import ShareController
 from weir.adapters.time_zone import TimeZone
 from weir.adapters.xdp_features import xdp_features
-from weir.agent import capabilities, early, ground, learning, logs, protocols, tunnels, uplink_monitor
+from weir.agent import (
+    capabilities,
+    dialler,
+    early,
+    ground,
+    learning,
+    logs,
+    protocols,
+    tunnels,
+    uplink_monitor,
+)
 from weir.agent import links as combined
 from weir.agent.alerts import Alerts
 from weir.agent.appliance import Appliance, Machine
@@ -125,7 +135,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     datapath = ground.open_datapath(options, capacity.slots(_queues(store, last_good)))
     stack.callback(datapath.close)
     lines, share = _at_lines(datapath, stack)
-    refusals = capabilities.qdisc_refusals()
+    secrets, refusals = _secrets(options), capabilities.qdisc_refusals()
     modes = PortModes(refusals)
     frr, routing = Frr(options.frr_run_dir, state_dir), Routing(datapath)
     routing.begin()
@@ -133,17 +143,16 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     sending = Sending(datapath, fast.doubt)
     sending.begin()
     ports = PortsBackend(datapath, links, modes, fast)
-    secrets, held = _secrets(options), tunnels.opened(stack)
+    held, dialling = tunnels.opened(stack), dialler.opened(state_dir, links, stack, options.sets_clock)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, links, secrets)
     served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
     outside = Outside(options, secrets, NamingBackend(called, state_dir / "own-name"), frr, stack)
-    made = {**combined.backends(held, links, state_dir, secrets), **outside.backends}
+    made = {**combined.backends(held, links, state_dir, secrets, dialling), **outside.backends}
     resolver, (announcing, slaac) = _resolver(options, state_dir), _ipv6(options, state_dir)
     made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
     events = stack.enter_context(closing(Events()))
-    refusing = partial(capacity.explaining, lines.capacity)
-    following = Following(store, last_good)
+    refusing, following = partial(capacity.explaining, lines.capacity), Following(store, last_good)
     configuration = Configuration(executor, Sharing(share), following, lines.capacity, refusing=refusing)
     dhcp = DhcpClients(links, executor.leases, configuration.take_lease)
     reconciler = _reconciler(options, configuration, events, links, dhcp, share, routing, sending)
@@ -152,8 +161,9 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     ways = uplink_monitor.followed(configuration, links, stack)
-    learnt = {**combined.sources(held, configuration, stack, announcing.learn, slaac.learn), **ways.sources()}
-    states = _states(executor, frr, configuration, served, resolver, learnt | outside.sources)
+    learnt = combined.sources(held, configuration, stack, announcing.learn, slaac.learn, dialling.learn)
+    learnt |= ways.sources() | outside.sources
+    states = _states(executor, frr, configuration, served, resolver, learnt)
     machine = _machine(options, data, ways, outside.alerts, stack)
     beside = _beside(configuration, datapath, links, served, machine[-1], ways, stack)
     parts = (handlers, secrets, states, *beside, *machine, outside.alerts)

@@ -191,7 +191,8 @@ class NetworkStage(PartStage):
 
 
 class RoutesStage(PartStage):
-    """With the routes of leases, which come and go with what is asked of their interface, and of uplinks."""
+    """With the routes of leases and PPPoE sessions, which come and go with what is asked of their interface,
+    and of uplinks."""
 
     def __init__(self, backend: RoutesBackend, leases: Leases, uplinks: Uplinks) -> None:
         super().__init__(ROUTES, backend)
@@ -240,7 +241,7 @@ def _moves_others(plan: Plan) -> bool:
         return True
     network = plan.of(NETWORK)
     changed = [] if network is None else [*(s for pair in network.set for s in pair), *network.removed]
-    return any(spec is not None and spec.dhcp for spec in changed)
+    return any(spec is not None and (spec.dhcp or spec.dialled) for spec in changed)
 
 
 class TablesStage(Stage):

@@ -101,12 +101,14 @@ class Uplinks:
         leases: Mapping[str, Lease],
         routes: Mapping[str, RouteSpec],
     ) -> Mapping[str, RouteSpec]:
-        """The routes with those of uplinks, which stand in the place of default routes of their leases."""
+        """The routes with those of uplinks, which stand in the place of default routes of their leases and
+        PPPoE sessions."""
         if not specs:
             return routes
         found = dict(routes)
         for name, one in self.wanted(specs, network, leases).items():
-            found.pop(f"dhcp/{one.spec.interface}/{EVERYTHING}", None)
+            for by in ("dhcp", "pppoe"):
+                found.pop(f"{by}/{one.spec.interface}/{EVERYTHING}", None)
             if one.gateway is not None:
                 key, gateway = f"uplink/{name}", one.gateway or None
                 found[key] = RouteSpec(key, EVERYTHING, gateway, one.spec.interface, False, one.distance)
@@ -139,11 +141,12 @@ class Uplinks:
 def gateway_of(
     spec: UplinkSpec, network: Mapping[str, NetworkSpec], leases: Mapping[str, Lease]
 ) -> str | None:
-    """The configured one, or that of its lease; "" of a tunnel, which has none. None: it is not known."""
+    """The configured one, or that of its lease; "" of a tunnel or PPPoE session, which has none. None: it is
+    not known."""
     if spec.gateway is not None:
         return spec.gateway
     interface = network.get(spec.interface)
-    if interface is not None and interface.device == "wireguard":
+    if interface is not None and (interface.device == "wireguard" or interface.dialled):
         return ""
     lease = leases.get(spec.interface) if interface is not None and interface.dhcp else None
     return next((gateway for to, gateway in lease.routes if to == EVERYTHING), None) if lease else None

@@ -275,7 +275,7 @@ class NetworkBackend:
             found.vrfs.cycled.add(name)
         taken_along = (below, True) in found.up or below in found.vrfs.cycled
         joins = bool(spec.bond) and state.master != spec.bond  # which needs it to be down
-        if not joins and (state.up != spec.up or (taken_along and not spec.up)):
+        if not joins and not spec.dialled and (state.up != spec.up or (taken_along and not spec.up)):
             found.up.append((name, spec.up))
         present = state.ours | state.foreign
         if name in found.vrfs.cycled:

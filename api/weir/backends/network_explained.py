@@ -27,7 +27,8 @@ def explain_interface(
     if blocked:
         yield Line(_case(spec), _made_as(spec), blocked, False)
     if state is None:
-        yield Line("id", _made_as(spec), "there is no such interface", False)
+        words = "there is no session now" if spec.dialled else "there is no such interface"
+        yield Line("id", _made_as(spec), words, False)
         return
     yield Line("disabled", _up(spec.up), _up(state.up), spec.up == state.up)
     yield from _addresses(spec, state, item)
@@ -54,6 +55,8 @@ def explain_interface(
 
 def _case(spec: NetworkSpec) -> str:
     """The field that says what the interface is made as."""
+    if spec.dialled:
+        return "pppoe"
     if spec.device:
         return "loopback" if spec.device == "dummy" else spec.device
     return "vrf_table" if spec.vrf_table else "vrf" if spec.vrf else "vlan"
@@ -64,6 +67,8 @@ def _made_as(spec: NetworkSpec) -> str:
         return spec.vlan.text
     if spec.device:
         return f"an interface of the kind {spec.device}"
+    if spec.dialled:
+        return "a PPPoE session"
     return (
         vrf_text(spec.vrf_table) if spec.vrf_table else f"in VRF {spec.vrf}" if spec.vrf else "an interface"
     )

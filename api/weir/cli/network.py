@@ -16,6 +16,10 @@ from weir.model.overhead import usual_overhead_bytes
 Json = dict[str, Any]
 
 
+_FRAMES = {"vlan": "vlan", "pppoe": "ppp"}
+"""What is made with frames of its own, and what the kernel calls it."""
+
+
 class _Table(click.ParamType):
     """A routing table's number, or `auto` (0): one that goes by the VRF's name."""
 
@@ -30,7 +34,7 @@ class _Table(click.ParamType):
 
 
 class _Interfaces(Verbs):
-    """`set` and `add` configure what the kernel has already, or make a VLAN or a VRF."""
+    """`set` and `add` configure what the kernel has already, or make a VLAN, a PPPoE session, and so on."""
 
     def options(self, required: bool = True) -> list[click.Parameter]:
         found = super().options(required)
@@ -94,7 +98,8 @@ class _Interfaces(Verbs):
             self._configure(object_id, body, candidate, found.get("overhead_bytes", 0))
 
     def _configure(self, name: str, body: Json, candidate: bool, overhead_bytes: int) -> None:
-        usual = usual_overhead_bytes("vlan") if body.get("vlan") else overhead_bytes
+        made = next((kind for field, kind in _FRAMES.items() if body.get(field)), "")
+        usual = usual_overhead_bytes(made) if made else overhead_bytes
         write(session_now(), self._at(name), "PUT", {"overhead_bytes": usual, **body}, candidate, None)
 
 

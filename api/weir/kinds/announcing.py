@@ -81,5 +81,5 @@ def _prefixes(interface: Interface) -> Iterator[Finding]:
 
 
 def _type_of(interface: Interface) -> str:
-    cases = ("vlan", "vrf_table", "wireguard", "bridge", "bond", "loopback")
+    cases = ("vlan", "vrf_table", "wireguard", "pppoe", "bridge", "bond", "loopback")
     return next((name for name in cases if getattr(interface, name) is not None), "ethernet")

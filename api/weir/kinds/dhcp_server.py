@@ -194,7 +194,7 @@ def has_a_link(view: View, server: DhcpServer) -> Iterator[Finding]:
     if is_outside(interface):
         text = f"{name} is a WAN, and a DHCP server there would give addresses to strangers"
         yield error("dhcp-on-wan", server, "interface", text)
-    elif not interface.is_port or interface.wireguard is not None:
+    elif not interface.is_port or interface.is_point_to_point:
         text = f"{name} has no Ethernet frames, so nobody can ask for an address there"
         yield error("no-clients-there", server, "interface", text)
     elif interface.vrf is not None:

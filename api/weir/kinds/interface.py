@@ -7,7 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from weir.fields import INTERFACE_NAMES, Case, Flag, OneOf, PublicKey, Rows, Text, When, Whole
+from weir.fields import (
+    INTERFACE_NAMES,
+    Case,
+    Choice,
+    Flag,
+    Moment,
+    OneOf,
+    PublicKey,
+    Rows,
+    Text,
+    When,
+    Whole,
+)
 from weir.kinds.announcing import announcing_sense, learning_sense
 from weir.kinds.declaration import Declaration
 from weir.model.interface import Interface
@@ -108,6 +120,7 @@ class LearntAddressState:
 
 
 _LEARNS = When("ipv6_addressing", ("auto",))
+_DIALS = When("type", ("pppoe",))
 
 KIND = Declaration(
     Interface,
@@ -175,6 +188,28 @@ KIND = Declaration(
             label="Announced prefixes",
             help="What radvd was given and has read, also prefixes that hosts are to give up.",
         ),
+        "session": Choice(
+            "up",
+            "dialling",
+            "waiting",
+            when=_DIALS,
+            help="Of PPPoE: `waiting` until the next try, or for the interface that leads to the provider.",
+        ),
+        "session_since": Moment(when=_DIALS, help="Since when the session is up."),
+        "session_address": Text(15, when=_DIALS, help="The address that the provider gave."),
+        "session_gateway": Text(15, when=_DIALS, help="The provider's end of the session."),
+        "session_dns": Text(
+            80, when=_DIALS, label="Session DNS", help="The DNS servers that the provider named."
+        ),
+        "concentrator": Text(17, when=_DIALS, help="The MAC address of the access concentrator."),
+        "session_number": Whole(0, 65_535, when=_DIALS, help="By which the concentrator knows the session."),
+        "session_failures": Whole(
+            0, 2**31, when=_DIALS, help="Tries that failed since the session was up last."
+        ),
+        "session_failure": Text(
+            400, when=_DIALS, label="Last failure", help="Why the last try failed, or the session ended."
+        ),
+        "session_next_try": Moment(when=_DIALS, label="Next try", help="When it is dialled again."),
         "partner": Text(17, when=_BOND, help="Of a bond with LACP: the hardware address of the other end."),
     },
     columns=("type", "role", "vrf", "addresses", "description"),
@@ -191,6 +226,7 @@ KIND = Declaration(
         Case("vlan", "Frames of another interface with a tag.", "vlan"),
         Case("vrf", "A routing table of its own, for the interfaces in it.", "vrf_table"),
         Case("wireguard", "An encrypted tunnel to its peers.", "wireguard"),
+        Case("pppoe", "A session with the provider of a DSL or fibre line.", "pppoe"),
         Case("bridge", "A switch of several ports, with the router behind it.", "bridge"),
         Case("bond", "Several ports that are one link.", "bond"),
         Case("loopback", "An interface without a port, for addresses that do not depend on one.", "loopback"),

@@ -51,7 +51,7 @@ class Uplink(ConfigObject):
         str | None,
         Host(
             help="The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease "
-            "names.",
+            "names; a tunnel or PPPoE session needs none.",
             example="192.0.2.1",
             option="via",
         ),
@@ -91,7 +91,7 @@ def gateway_sense(view: View, uplink: Uplink) -> Iterator[Finding]:
     if uplink.disabled or interface is None:
         return
     if uplink.gateway is None:
-        if interface.addressing != "dhcp" and interface.wireguard is None:
+        if interface.addressing != "dhcp" and not interface.is_point_to_point:
             text = f"uplink {uplink.id} needs a gateway: {uplink.interface} has no DHCP lease that names one"
             yield error("uplink-without-gateway", uplink, "gateway", text)
         return

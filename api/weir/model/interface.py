@@ -35,6 +35,7 @@ from weir.model.limits import (
 )
 from weir.model.links import Bond, Bridge
 from weir.model.objects import ConfigObject, Kind
+from weir.model.pppoe import Pppoe
 from weir.model.zones import BUILT_IN, NO_ZONE
 
 
@@ -48,7 +49,7 @@ class Vlan:
             "interface",
             INTERFACE_NAMES,
             own_rules=True,
-            offered=When("type", ("vrf", "loopback"), unless=True),
+            offered=When("type", ("vrf", "loopback", "wireguard", "pppoe"), unless=True),
             help="The interface whose frames have the tag.",
         ),
     ]
@@ -98,8 +99,9 @@ _PASSES = When("type", ("vrf", "loopback"), unless=True)
 class Interface(ConfigObject):
     """A network interface; the id is the kernel's name.
 
-    One with a `vlan`, a `vrf_table`, `wireguard`, `bridge`, `bond` or `loopback` is made by the router, any
-    other is there or not. Where `vrf_table` is 0, `weir.model.vrf` chooses the table.
+    One with a `vlan`, a `vrf_table`, `wireguard`, `pppoe`, `bridge`, `bond` or `loopback` is made by the
+    router, any other is there or not; a `pppoe` is there while its session is. Where `vrf_table` is 0,
+    `weir.model.vrf` chooses the table.
     """
 
     kind: ClassVar[Kind] = "interface"
@@ -163,7 +165,7 @@ class Interface(ConfigObject):
             MIN_MTU_BYTES,
             MAX_MTU_BYTES,
             help="Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, "
-            "a WireGuard tunnel 1,420, a bridge or bond 1,500.",
+            "a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.",
         ),
     ] = None
     description: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
@@ -280,6 +282,10 @@ class Interface(ConfigObject):
     wireguard: Annotated[
         Wireguard | None, Group(Wireguard, label="WireGuard", help="An encrypted tunnel.")
     ] = None
+    pppoe: Annotated[
+        Pppoe | None,
+        Group(Pppoe, label="PPPoE", help="A session with the provider, which gives the address."),
+    ] = None
     bridge: Annotated[
         Bridge | None,
         Group(Bridge, help="A switch of several ports."),
@@ -295,6 +301,11 @@ class Interface(ConfigObject):
     def is_port(self) -> bool:
         """Whether packets come and go by it, so that it can shape: not by a VRF, nor by a loopback."""
         return self.vrf_table is None and self.loopback is None
+
+    @property
+    def is_point_to_point(self) -> bool:
+        """Whether a route by it needs no gateway."""
+        return self.wireguard is not None or self.pppoe is not None
 
 
 def members_of(interface: Interface) -> tuple[str, ...]:

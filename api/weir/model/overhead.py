@@ -10,6 +10,8 @@ from __future__ import annotations
 FRAME_BYTES = 18
 """Ethernet: addresses and type (14), checksum (4); IEEE 802.3, 3.1."""
 _TAG_BYTES = 4
+_PPPOE_BYTES = 8
+"""RFC 2516, 4 and 7: six of PPPoE, two of PPP."""
 _ETHERNET = frozenset(("physical", "veth", "bridge", "bond", "macvlan"))
 
 
@@ -20,4 +22,6 @@ def usual_overhead_bytes(kind: str) -> int:
     """
     if kind == "vlan":
         return FRAME_BYTES + _TAG_BYTES
+    if kind == "ppp":
+        return FRAME_BYTES + _PPPOE_BYTES
     return FRAME_BYTES if kind in _ETHERNET else 0

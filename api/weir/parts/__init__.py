@@ -18,6 +18,7 @@ from weir.parts.naming import NAMING
 from weir.parts.network import NETWORK
 from weir.parts.ntp import NTP
 from weir.parts.part import Part, Parts
+from weir.parts.pppoe import PPPOE
 from weir.parts.routes import ROUTES
 from weir.parts.routing import ROUTING
 from weir.parts.sets import SETS
@@ -28,7 +29,7 @@ from weir.parts.wireguard import WIREGUARD
 PARTS = Parts(
     (
         NAMING,
-        *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, TUNING, FORWARDING, UPLINKS, ROUTES),
+        *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
         *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
     )
 )
@@ -48,6 +49,7 @@ __all__ = [
     "NAMING",
     "NETWORK",
     "PARTS",
+    "PPPOE",
     "ROUTES",
     "ROUTING",
     "SETS",

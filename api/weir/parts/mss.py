@@ -13,8 +13,7 @@ from dataclasses import replace
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.limits import MIN_IPV6_MTU_BYTES, USUAL_MTU_BYTES
-from weir.model.tree import vlan_parents
-from weir.parts.network import mtu_of
+from weir.parts.network import known_mtu
 from weir.parts.rule import CLAMP, Family, PacketRule
 
 _HEADERS: tuple[tuple[Family, int], ...] = ((4, 40), (6, 60))
@@ -26,7 +25,7 @@ def clamped(document: Document, interfaces: Sequence[Interface]) -> Iterator[Pac
     the same MTU."""
     by_mtu: dict[int, list[str]] = {}
     for item in interfaces:
-        mtu = _known_mtu(document, item)
+        mtu = known_mtu(document, item)
         is_small = mtu is not None and mtu < USUAL_MTU_BYTES
         if mtu is not None and is_small and item.mss_clamp == "auto" and item.is_port and not item.disabled:
             by_mtu.setdefault(mtu, []).append(item.id)
@@ -48,9 +47,3 @@ def _both_ways(names: tuple[str, ...], family: Family, mtu: int, size: int) -> I
     )
     yield replace(rule, in_interfaces=names)
     yield replace(rule, out_interfaces=names)
-
-
-def _known_mtu(document: Document, item: Interface) -> int | None:
-    """A VLAN that has none of its own has that of what it is on."""
-    found = (mtu_of(each, None) for each in (item, *vlan_parents(document, item)))
-    return next((mtu for mtu in found if mtu is not None), None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
 from weir.model.limits import USUAL_MTU_BYTES
+from weir.model.pppoe import USUAL_PPPOE_MTU_BYTES, mtu_below
 from weir.model.tree import vlan_parents
 from weir.model.vrf import table_of
 from weir.parts.bonds import bonded, made_with
@@ -44,13 +45,17 @@ class NetworkSpec:
     """Of what the router makes out of nothing: the kernel's name of its kind; "" = it is none."""
     made_with: tuple[tuple[str, int], ...] = ()
     """What the kernel can be told only when it makes the device, by its own names."""
+    dialled: bool = False
+    """It is there while its PPPoE session is: pppd makes it, brings it up, and gives it address and MTU."""
+    session_distance: int = 0
+    """Of the default route by that session; 0 = it has none."""
     bond: str = ""
     """The bond whose member it is. It has that one's MTU, and the part `bonds` brings it up as it joins."""
 
     @property
     def is_made(self) -> bool:
         """By the router, when what it is made on is there."""
-        return self.vlan is not None or bool(self.vrf_table) or bool(self.device)
+        return self.vlan is not None or bool(self.vrf_table) or bool(self.device) or self.dialled
 
 
 class NetworkPart(EntriesPart[NetworkSpec]):
@@ -74,6 +79,8 @@ class NetworkPart(EntriesPart[NetworkSpec]):
         vrf = f" in VRF {new.vrf}," if new.vrf else ""
         vrf = f" VRF with table {new.vrf_table}," if new.vrf_table else vrf
         vrf = f" {new.device},{vrf}" if new.device else vrf
+        if new.dialled:
+            return f"{new.ifname} {'' if new.up else 'not '}by PPPoE"
         return f"{new.ifname}{vlan}{vrf} {state}{mtu} {addresses or 'without address'}"
 
 
@@ -88,6 +95,17 @@ def device_of(item: Interface) -> str:
     return "dummy" if item.loopback is not None else ""
 
 
+def known_mtu(document: Document, item: Interface) -> int | None:
+    """The MTU in bytes that it is known to have, at most; of a VLAN that has none of its own what it is on
+    has."""
+    if item.pppoe is not None:
+        parent = document.interface(item.pppoe.parent)
+        below = None if parent is None else known_mtu(document, parent)
+        return item.mtu or min(USUAL_PPPOE_MTU_BYTES, mtu_below(below or USUAL_MTU_BYTES))
+    found = (mtu_of(each, None) for each in (item, *vlan_parents(document, item)))
+    return next((mtu for mtu in found if mtu is not None), None)
+
+
 def mtu_of(item: Interface, bond: Interface | None) -> int | None:
     """What it gets; None = it is left as it is. `bond`: the one that it is a member of."""
     usual_mtu = DEVICES.get(device_of(item)) if bond is None else bond.mtu or USUAL_MTU_BYTES
@@ -95,12 +113,12 @@ def mtu_of(item: Interface, bond: Interface | None) -> int | None:
 
 
 def _spec(item: Interface, document: Document, bond: Interface | None) -> NetworkSpec:
-    device = device_of(item)
+    device, session = device_of(item), item.pppoe
     return NetworkSpec(
         ifname=item.id,
         up=not any(below.disabled for below in (item, *vlan_parents(document, item))),
         addresses=() if item.disabled else item.addresses,
-        mtu=mtu_of(item, bond),
+        mtu=mtu_of(item, bond) if session is None else None,
         description=item.description,
         vlan=item.vlan,
         dhcp=item.addressing == "dhcp" and not item.disabled,
@@ -108,6 +126,8 @@ def _spec(item: Interface, document: Document, bond: Interface | None) -> Networ
         vrf_table=table_of(item) or 0,
         device=device,
         made_with=() if item.bond is None else made_with(item.bond),
+        dialled=session is not None,
+        session_distance=session.distance if session is not None and session.default_route else 0,
         bond="" if bond is None else bond.id,
     )
 

@@ -5916,6 +5916,26 @@ export interface components {
             gateway_lifetime_s: number | null;
             /** @description What radvd was given and has read, also prefixes that hosts are to give up. */
             announced: components["schemas"]["AnnouncedPrefix"][] | null;
+            /** @description Of PPPoE: `waiting` until the next try, or for the interface that leads to the provider. */
+            session: string | null;
+            /** @description Since when the session is up. */
+            session_since: string | null;
+            /** @description The address that the provider gave. */
+            session_address: string | null;
+            /** @description The provider's end of the session. */
+            session_gateway: string | null;
+            /** @description The DNS servers that the provider named. */
+            session_dns: string | null;
+            /** @description The MAC address of the access concentrator. */
+            concentrator: string | null;
+            /** @description By which the concentrator knows the session. */
+            session_number: number | null;
+            /** @description Tries that failed since the session was up last. */
+            session_failures: number | null;
+            /** @description Why the last try failed, or the session ended. */
+            session_failure: string | null;
+            /** @description When it is dialled again. */
+            session_next_try: string | null;
             /** @description Of a bond with LACP: the hardware address of the other end. */
             partner: string | null;
         };
@@ -5947,6 +5967,16 @@ export interface components {
         Wireguard: {
             private_key: components["schemas"]["SecretState"] | null;
             listen_port: number;
+        };
+        Pppoe: {
+            parent: string;
+            username: string;
+            password: components["schemas"]["SecretState"] | null;
+            service_name: string;
+            ac_name: string;
+            default_route: boolean;
+            distance: number;
+            keepalive_s: number;
         };
         BridgePort: {
             interface: string;
@@ -6024,7 +6054,7 @@ export interface components {
             fast_path: "off" | "on" | "established" | null;
             fast_path_reason: string | null;
         };
-        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["WireguardInterface"] | components["schemas"]["BridgeInterface"] | components["schemas"]["BondInterface"] | components["schemas"]["LoopbackInterface"];
+        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["WireguardInterface"] | components["schemas"]["PppoeInterface"] | components["schemas"]["BridgeInterface"] | components["schemas"]["BondInterface"] | components["schemas"]["LoopbackInterface"];
         InterfacePage: {
             states: components["schemas"]["InterfaceState"][] | null;
             items: components["schemas"]["Interface"][];
@@ -6091,6 +6121,47 @@ export interface components {
              * @default 51820
              */
             listen_port: number;
+        };
+        PppoeInput: {
+            /** @description The interface that leads to the provider, which may be a VLAN; it needs no address and no zone. */
+            parent: string;
+            /**
+             * @description As the provider gave it, often with an @.
+             * @default
+             */
+            username: string;
+            /**
+             * @description As the provider gave it.
+             * @default null
+             */
+            password: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description Only concentrators that offer this service. Empty: any service.
+             * @default
+             */
+            service_name: string;
+            /**
+             * @description Only the concentrator of this name. Empty: the first that answers.
+             * @default
+             */
+            ac_name: string;
+            /**
+             * @description Whether the session has the IPv4 default route while it is up.
+             * @default true
+             */
+            default_route: boolean;
+            /**
+             * @description Of that route; a static route with a smaller one wins.
+             * @default 210
+             */
+            distance: number;
+            /**
+             * @description Seconds between questions to the concentrator (LCP echo). After three without an answer the session is given up and dialled again.
+             * @default 20
+             */
+            keepalive_s: number;
         };
         BridgePortInput: {
             /** @description A port, VLAN or bond; it need not be configured. */
@@ -6234,12 +6305,12 @@ export interface components {
             miimon_ms: number;
         };
         LoopbackInput: Record<string, never>;
-        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["WireguardInterfaceUpsertInput"] | components["schemas"]["BridgeInterfaceUpsertInput"] | components["schemas"]["BondInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
+        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["WireguardInterfaceUpsertInput"] | components["schemas"]["PppoeInterfaceUpsertInput"] | components["schemas"]["BridgeInterfaceUpsertInput"] | components["schemas"]["BondInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
         InterfaceBulkInput: {
             upsert?: components["schemas"]["InterfaceUpsertInput"][];
             delete?: string[];
         };
-        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["BridgeInterfaceInput"] | components["schemas"]["BondInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
+        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["PppoeInterfaceInput"] | components["schemas"]["BridgeInterfaceInput"] | components["schemas"]["BondInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
         AnnouncementPatch: {
             /** @description Names this router as DNS server (RFC 8106) where the name service answers hosts here. */
             dns?: boolean | null;
@@ -6275,6 +6346,26 @@ export interface components {
             } | null;
             /** @description The UDP port on which peers reach the router; open on every WAN. */
             listen_port?: number | null;
+        };
+        PppoePatch: {
+            /** @description The interface that leads to the provider, which may be a VLAN; it needs no address and no zone. */
+            parent?: string | null;
+            /** @description As the provider gave it, often with an @. */
+            username?: string | null;
+            /** @description As the provider gave it. */
+            password?: string | {
+                set: boolean;
+            } | null;
+            /** @description Only concentrators that offer this service. Empty: any service. */
+            service_name?: string | null;
+            /** @description Only the concentrator of this name. Empty: the first that answers. */
+            ac_name?: string | null;
+            /** @description Whether the session has the IPv4 default route while it is up. */
+            default_route?: boolean | null;
+            /** @description Of that route; a static route with a smaller one wins. */
+            distance?: number | null;
+            /** @description Seconds between questions to the concentrator (LCP echo). After three without an answer the session is given up and dialled again. */
+            keepalive_s?: number | null;
         };
         BridgePatch: {
             /** @description Its members. */
@@ -6336,7 +6427,7 @@ export interface components {
              * @description What it is made as. It follows from the other fields where it is left out.
              * @enum {string|null}
              */
-            type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "bridge" | "bond" | "loopback" | null;
+            type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "pppoe" | "bridge" | "bond" | "loopback" | null;
             /** @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone. */
             role?: string | null;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
@@ -6353,7 +6444,7 @@ export interface components {
             ipv6_addressing?: "static" | "auto" | null;
             /** @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced. */
             ra?: components["schemas"]["AnnouncementPatch"] | null;
-            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500. */
+            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500. */
             mtu?: number | null;
             /** @description For people. */
             description?: string | null;
@@ -6394,6 +6485,8 @@ export interface components {
             vrf_table?: number | null;
             /** @description An encrypted tunnel. */
             wireguard?: components["schemas"]["WireguardPatch"] | null;
+            /** @description A session with the provider, which gives the address. */
+            pppoe?: components["schemas"]["PppoePatch"] | null;
             /** @description A switch of several ports. */
             bridge?: components["schemas"]["BridgePatch"] | null;
             /** @description Several ports that are one link. */
@@ -6887,7 +6980,7 @@ export interface components {
             /** @description Where it leaves the router. */
             interface: string;
             /**
-             * @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names.
+             * @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names; a tunnel or PPPoE session needs none.
              * @default null
              */
             gateway: string | null;
@@ -6928,7 +7021,7 @@ export interface components {
             /** @description Where it leaves the router. */
             interface: string;
             /**
-             * @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names.
+             * @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names; a tunnel or PPPoE session needs none.
              * @default null
              */
             gateway: string | null;
@@ -6975,7 +7068,7 @@ export interface components {
             /** @description Where it leaves the router. */
             interface: string;
             /**
-             * @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names.
+             * @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names; a tunnel or PPPoE session needs none.
              * @default null
              */
             gateway: string | null;
@@ -7014,7 +7107,7 @@ export interface components {
         UplinkPatch: {
             /** @description Where it leaves the router. */
             interface?: string | null;
-            /** @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names. */
+            /** @description The provider's router, an IPv4 address. Without one it is what the interface's DHCP lease names; a tunnel or PPPoE session needs none. */
             gateway?: string | null;
             /** @description Of the uplinks that are not down the one with the smallest is in use. */
             priority?: number | null;
@@ -13840,7 +13933,7 @@ export interface components {
             comment: string;
         };
         /** @description The fields of a interface as they are configured. */
-        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["WireguardInterfaceObject"] | components["schemas"]["BridgeInterfaceObject"] | components["schemas"]["BondInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
+        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["WireguardInterfaceObject"] | components["schemas"]["PppoeInterfaceObject"] | components["schemas"]["BridgeInterfaceObject"] | components["schemas"]["BondInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
         /** @description The fields of a wireguard peer as they are configured. */
         WireguardPeerObject: {
             id: string;
@@ -15461,6 +15554,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: null;
             loopback: null;
@@ -15497,6 +15591,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: null;
             loopback: null;
@@ -15533,6 +15628,7 @@ export interface components {
             vrf: string | null;
             vrf_table: number;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: null;
             loopback: null;
@@ -15569,6 +15665,44 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: components["schemas"]["Wireguard"];
+            pppoe: null;
+            bridge: null;
+            bond: null;
+            loopback: null;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceInKernel"] | null;
+        };
+        /** @description A session with the provider of a DSL or fibre line. */
+        PppoeInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "pppoe";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            ipv6_addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            mss_clamp: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            pppoe: components["schemas"]["Pppoe"];
             bridge: null;
             bond: null;
             loopback: null;
@@ -15605,6 +15739,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: components["schemas"]["Bridge"];
             bond: null;
             loopback: null;
@@ -15641,6 +15776,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: components["schemas"]["Bond"];
             loopback: null;
@@ -15677,6 +15813,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: null;
             loopback: components["schemas"]["Loopback"];
@@ -15719,7 +15856,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -15776,6 +15913,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             loopback?: null;
@@ -15817,7 +15955,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -15875,6 +16013,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             loopback?: null;
@@ -15916,7 +16055,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -15974,6 +16113,7 @@ export interface components {
             /** @description A VRF with this routing table, which no other has; 0: a table that goes by the VRF's name. */
             vrf_table: number;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             loopback?: null;
@@ -16015,7 +16155,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16073,6 +16213,7 @@ export interface components {
             vrf_table?: null;
             /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             loopback?: null;
@@ -16082,13 +16223,13 @@ export interface components {
              */
             disabled: boolean;
         };
-        /** @description A switch of several ports, with the router behind it. */
-        BridgeInterfaceInput: {
+        /** @description A session with the provider of a DSL or fibre line. */
+        PppoeInterfaceInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "bridge";
+            type: "pppoe";
             /**
              * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
@@ -16114,7 +16255,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16171,6 +16312,107 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            /** @description A session with the provider, which gives the address. */
+            pppoe: components["schemas"]["PppoeInput"];
+            bridge?: null;
+            bond?: null;
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description A switch of several ports, with the router behind it. */
+        BridgeInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "bridge";
+            /**
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
+             * @default none
+             */
+            role: string;
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            pppoe?: null;
             /** @description A switch of several ports. */
             bridge: components["schemas"]["BridgeInput"];
             bond?: null;
@@ -16213,7 +16455,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16270,6 +16512,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             /** @description Several ports that are one link. */
             bond: components["schemas"]["BondInput"];
@@ -16312,7 +16555,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16369,6 +16612,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
@@ -16411,7 +16655,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16468,6 +16712,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             loopback?: null;
@@ -16512,7 +16757,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16570,6 +16815,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             loopback?: null;
@@ -16614,7 +16860,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16672,6 +16918,7 @@ export interface components {
             /** @description A VRF with this routing table, which no other has; 0: a table that goes by the VRF's name. */
             vrf_table: number;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             loopback?: null;
@@ -16716,7 +16963,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16774,6 +17021,7 @@ export interface components {
             vrf_table?: null;
             /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             loopback?: null;
@@ -16786,13 +17034,13 @@ export interface components {
             /** @description Refuse unless the object still has it. */
             etag?: string;
         };
-        /** @description A switch of several ports, with the router behind it. */
-        BridgeInterfaceUpsertInput: {
+        /** @description A session with the provider of a DSL or fibre line. */
+        PppoeInterfaceUpsertInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "bridge";
+            type: "pppoe";
             /**
              * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
@@ -16818,7 +17066,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16875,6 +17123,110 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            /** @description A session with the provider, which gives the address. */
+            pppoe: components["schemas"]["PppoeInput"];
+            bridge?: null;
+            bond?: null;
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description A switch of several ports, with the router behind it. */
+        BridgeInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "bridge";
+            /**
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
+             * @default none
+             */
+            role: string;
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            pppoe?: null;
             /** @description A switch of several ports. */
             bridge: components["schemas"]["BridgeInput"];
             bond?: null;
@@ -16920,7 +17272,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -16977,6 +17329,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             /** @description Several ports that are one link. */
             bond: components["schemas"]["BondInput"];
@@ -17022,7 +17375,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
              * @default null
              */
             mtu: number | null;
@@ -17079,6 +17432,7 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            pppoe?: null;
             bridge?: null;
             bond?: null;
             /** @description An interface that leads nowhere, whose addresses are up with the router. */
@@ -17118,6 +17472,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: null;
             loopback: null;
@@ -17149,6 +17504,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: null;
             loopback: null;
@@ -17180,6 +17536,7 @@ export interface components {
             vrf: string | null;
             vrf_table: number;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: null;
             loopback: null;
@@ -17211,6 +17568,39 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: components["schemas"]["Wireguard"];
+            pppoe: null;
+            bridge: null;
+            bond: null;
+            loopback: null;
+            disabled: boolean;
+        };
+        /** @description A session with the provider of a DSL or fibre line. */
+        PppoeInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "pppoe";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            ipv6_addressing: string;
+            ra: components["schemas"]["Announcement"] | null;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            mss_clamp: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            pppoe: components["schemas"]["Pppoe"];
             bridge: null;
             bond: null;
             loopback: null;
@@ -17242,6 +17632,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: components["schemas"]["Bridge"];
             bond: null;
             loopback: null;
@@ -17273,6 +17664,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: components["schemas"]["Bond"];
             loopback: null;
@@ -17304,6 +17696,7 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            pppoe: null;
             bridge: null;
             bond: null;
             loopback: components["schemas"]["Loopback"];

@@ -42,6 +42,7 @@ const port = (id: string, role: string, address: string): Interface => ({
   vrf: null,
   vrf_table: null,
   wireguard: null,
+  pppoe: null,
   bridge: null,
   bond: null,
   loopback: null,

@@ -17,7 +17,7 @@ from weir.model.objects import Kind
 from weir.model.packed_changes import kinds_of
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View
-from weir.model.rules import devices, hierarchy, members, network, rates, targets, vlans, vrfs
+from weir.model.rules import devices, hierarchy, members, network, rates, sessions, targets, vlans, vrfs
 from weir.model.rules.naming import NAMED, naming_findings
 from weir.model.rules.removal import kinds_that_are_named, removal_findings
 
@@ -30,6 +30,7 @@ _WRITTEN: tuple[Rule, ...] = (
     *vrfs.RULES,
     *devices.RULES,
     *members.RULES,
+    *sessions.RULES,
 )
 """Those that look at a whole hierarchy, or at several kinds, and so are not in a declaration."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the router makes out of nothing: tunnels and loopbacks, which have no frames."""
+"""What has no frames: tunnels, PPPoE sessions and loopbacks, which the router makes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from weir.model.unique import one_for_each
 def device_form(view: View, interface: Interface) -> Iterator[Finding]:
     what = frameless(interface)
     if what and interface.addressing != "static":
-        text = f"{interface.id} is a {what}, which has no DHCP: give it addresses"
+        way = "its address comes with the session" if interface.pppoe is not None else "give it addresses"
+        text = f"{interface.id} is a {what}, which has no DHCP: {way}"
         yield error("not-of-this-type", interface, "addressing", text)
     if interface.loopback is not None and interface.role != "none":
         text = f"{interface.id} is a loopback, which has no role: nothing comes in by it or leaves by it"
@@ -33,6 +34,8 @@ def frameless(interface: Interface) -> str:
     """What an interface without Ethernet frames is called; "" for others."""
     if interface.wireguard is not None:
         return "WireGuard tunnel"
+    if interface.pppoe is not None:
+        return "PPPoE session"
     return "loopback" if interface.loopback is not None else ""
 
 

@@ -68,6 +68,7 @@ def _contains(view: View, name: str, wanted: str) -> bool:
 _UNFIT = {
     "vrf_table": "a VRF",
     "wireguard": "a WireGuard tunnel, which has no Ethernet frames",
+    "pppoe": "a PPPoE session, which has no Ethernet frames",
     "loopback": "a loopback",
     "bridge": "a bridge",
 }

@@ -13,6 +13,7 @@ function made(item: Interface): readonly [what: string, more: string, title?: st
   const table = item.vrf_table || item.state?.vrf_table;
   if (table || item.vrf_table === 0) return ["VRF", table ? `table ${table}` : ""];
   if (item.wireguard) return ["WireGuard", `UDP port ${item.wireguard.listen_port}`];
+  if (item.pppoe) return ["PPPoE", `over ${item.pppoe.parent}`];
   if (item.bridge) {
     const ports = item.bridge.ports.map((port) => port.interface);
     return ["bridge", ofPorts(ports.length), ports.join(", ")];

@@ -21,9 +21,16 @@ function vlanName({ vlan }: Draft, others: readonly Row[]): string {
 const NAMES: Readonly<Record<string, string>> = {
   vrf: "blue",
   wireguard: "wg0",
+  pppoe: "dsl0",
   bridge: "br0",
   bond: "bond0",
   loopback: "lo1",
+};
+
+const GIVEN: Readonly<Record<string, Draft>> = {
+  // Each frame of a VLAN has its tag on the wire, and each of a session 8 bytes of PPPoE.
+  vlan: { role: "lan", overhead_bytes: 22 },
+  pppoe: { role: "wan", overhead_bytes: 26 },
 };
 
 const BEGINS: readonly NewObject[] = MADE.map((word) => {
@@ -32,8 +39,7 @@ const BEGINS: readonly NewObject[] = MADE.map((word) => {
     word,
     ...NEW[word],
     case: name,
-    // Each frame of a VLAN has its tag on the wire.
-    given: name === "vlan" ? { role: "lan", overhead_bytes: 22 } : {},
+    given: GIVEN[name] ?? {},
     example: name === "vlan" ? vlanName : () => NAMES[name] ?? name,
   };
 });

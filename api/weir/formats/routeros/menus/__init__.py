@@ -12,6 +12,7 @@ from weir.formats.routeros.menus import (
     lists,
     machine,
     nat,
+    pppoe,
     services,
     tunnels,
 )
@@ -25,6 +26,7 @@ MENUS: tuple[Menu, ...] = (
     links.BOND,
     tunnels.TUNNEL,
     links.VLAN,
+    pppoe.CLIENT,
     links.VRF,
     lists.LIST,
     links.PORT,

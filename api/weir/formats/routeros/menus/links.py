@@ -344,7 +344,6 @@ def finish_links(router: Router) -> None:
 # -- what Weir does not have ---------------------------------------------------------------------------------
 
 _UNMADE = {
-    "pppoe-client": "a PPPoE client",
     "pppoe-server server": "a PPPoE server",
     "l2tp-client": "an L2TP client",
     "l2tp-server": "an L2TP server",
