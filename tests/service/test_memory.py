@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import statistics
 import sys
 import threading
@@ -19,6 +20,7 @@ import pytest
 from tests.store.objects import commit, new_store, queue
 from weir import memory
 from weir.adapters import netlink
+from weir.agent.store_client import StoreClient
 from weir.backends import tables
 from weir.compiler import clocks
 from weir.model.document import Change
@@ -97,6 +99,33 @@ def test_a_netlink_socket_is_closed_with_what_it_remembers_of_its_requests(
         assert [socket() is not None for socket in opened] == [False] * 6 + [True]
     finally:
         links.close()
+
+
+def heaps_of_threads(pid: int) -> int:
+    """glibc reserves 64 MB for each but the first, and opens as much of it as is used."""
+    ranges = [line.split()[:2] for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    sizes = [
+        int(end, 16) - int(begin, 16)
+        for (begin, end), rights in ((found.split("-"), rights) for found, rights in ranges)
+        if rights == "---p"
+    ]
+    return sum(60 << 20 < size < 64 << 20 for size in sizes)
+
+
+def test_the_threads_that_read_the_store_for_the_agent_share_a_heap(tmp_path: Path) -> None:
+    """Each would keep the most that it ever needed."""
+    new_store(tmp_path).close()
+    client = StoreClient(tmp_path / "weir.db", os.geteuid())
+    try:
+        client.look()
+        client.pending()
+        assert client.verify() == []
+        with client.write():
+            pass
+        assert client._process is not None
+        assert heaps_of_threads(client._process.pid) == 0
+    finally:
+        client.close()
 
 
 def heap_kib() -> int:

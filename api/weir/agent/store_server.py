@@ -19,6 +19,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from weir import memory
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
 from weir.model.problem import Problem, Unavailable
@@ -36,12 +37,14 @@ BATCH_BYTES = 1 << 18
 
 def main(argv: Sequence[str]) -> None:
     """`DATABASE UID GID FD...`: serve each descriptor, a connected socket, until it is closed."""
+    memory.prepare()
     database, uid, gid, *descriptors = argv
     series = CONFIGURATION.read()
     if int(uid) != os.geteuid():
         os.setgroups([])
         os.setresgid(int(gid), int(gid), int(gid))
         os.setresuid(int(uid), int(uid), int(uid))
+    memory.keep_trimmed()
     opened = _Opened(Path(database), series)
     threads = [
         threading.Thread(target=_Channel(opened, socket.socket(fileno=int(number))).serve)
