@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -70,3 +71,18 @@ def test_a_change_of_one_touches_only_its_own_entries(
     assert all(after[queue_id] == slot for queue_id, slot in before.items() if queue_id != "c500")
     if new is not None and not new.disabled:
         assert after["c500"] == before["c500"], "it keeps its slot, and with it clock and counters"
+
+
+def test_a_change_leaves_nothing_that_must_be_searched_for(running: tuple[Document, Compiled]) -> None:
+    """A cycle for each change stays until there are 50,000 such objects, and scatters what lives."""
+    document, compiled = running
+    changes = [Change("queue", "c500", CUSTOMER, replace(CUSTOMER, max_limit_bps=Pair(1, 1)))]
+    document.apply(changes)
+    gc.collect()
+    gc.disable()
+    try:
+        update(compiled, document, changes)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+        document.apply([change.inverse for change in changes])

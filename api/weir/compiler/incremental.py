@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache, partial
 from typing import TypeVar
 
 from weir.compiler.classes import Place, classes_of
@@ -72,7 +73,7 @@ class _Update:
         """Those that can change something for queues."""
         self._edits = Edits(compiled.generation, compiled.wanted, compiled.allocation.draft(), now_local)
         self._matcher = Matcher(document, now_local)
-        self._ranks: dict[str, RankKey] = {}
+        self._rank = cache(partial(_rank, document))
         self._forks: dict[Answer, str] = {}
         self._ranking = Ranking(self._rank, self._before.dst)
         self._edits.matched_timed = self._open_timed(now_local)
@@ -232,14 +233,6 @@ class _Update:
             (ids.add if wanted in claims else ids.discard)(queue_id)
         return tuple(ids) if len(ids) < 2 else tuple(sorted(ids, key=self._rank))
 
-    def _rank(self, queue_id: str) -> RankKey:
-        key = self._ranks.get(queue_id)
-        if key is None:
-            queue = self._document.queue(queue_id)
-            assert queue is not None
-            key = self._ranks[queue_id] = rank_key(self._document, queue)
-        return key
-
     def _claimants_after(self, packed: int) -> Sequence[str]:
         edited = self._edits.claims.get(packed)
         return tuple(self._before.claims.get(packed)) if edited is None else edited
@@ -343,6 +336,12 @@ class _Update:
             if delta:
                 plan.parts[part] = delta
         self._edits.wanted = wanted
+
+
+def _rank(document: Document, queue_id: str) -> RankKey:
+    queue = document.queue(queue_id)
+    assert queue is not None
+    return rank_key(document, queue)
 
 
 def _move_uses(uses: Counter[str], before: Mapping[K, str], edits: Mapping[K, str]) -> None:
