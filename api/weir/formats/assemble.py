@@ -7,11 +7,11 @@ Common to every format. What had to be changed is noted on the line of the queue
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from weir.formats.draft import Draft
-from weir.formats.identity import Names, assign_ids, avoid_names_in_use, make_names_unique
+from weir.formats.identity import Ids, Names, assign_ids, avoid_names_in_use, make_names_unique
 from weir.formats.positions import Placed, assign_positions
 from weir.formats.report import ImportReport, LineDraft, packed_lines, quoted
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
@@ -42,15 +42,15 @@ def assemble(
     """
     names = Names(drafts)
     make_names_unique(drafts, names)
-    owners = assign_ids(drafts, existing)
-    avoid_names_in_use(drafts, names, owners, existing)
-    ids = _in_order(owners)
+    found = assign_ids(drafts, existing)
+    ids = found.of
     resolve = partial(_parent_id, first_by_name=names.first, ids=ids, existing=existing)
     parents = [resolve(draft, ids[index]) for index, draft in enumerate(drafts)]
+    avoid_names_in_use(drafts, names, found, existing)
     del names, resolve
-    _Tree(drafts, owners, ids, parents, existing).settle()
-    del owners
+    _Tree(drafts, found, parents, existing).settle()
     interfaces = {*existing.of_kind("interface"), *(item.id for item in others if item.kind == "interface")}
+    del found
     _settle_targets(drafts, ids, parents, existing, interfaces)
     positions = _positions(drafts, ids, parents, existing)
     finished = _Queues(drafts, queue_types, existing)
@@ -67,23 +67,20 @@ def assemble(
     )
 
 
-def _in_order(owners: Mapping[str, int]) -> list[str]:
-    """The ids by the number of the draft that has them."""
-    ids = [""] * len(owners)
-    for object_id, index in owners.items():
-        ids[index] = object_id
-    return ids
-
-
 def _parent_id(
-    draft: Draft, own_id: str, *, first_by_name: Mapping[str, int], ids: Sequence[str], existing: Document
+    draft: Draft,
+    own_id: str,
+    *,
+    first_by_name: Callable[[str], int | None],
+    ids: Sequence[str],
+    existing: Document,
 ) -> str | None:
     name = draft.parent_name
     if name is None:
         return None
-    index = first_by_name.get(name)
-    if draft.parent_id is not None:
-        found = draft.parent_id
+    index = first_by_name(name)
+    if draft.parent_is_id:
+        found = name
     elif index is not None:
         found = ids[index]
     else:
@@ -108,22 +105,21 @@ class _Tree:
     def __init__(
         self,
         drafts: Sequence[Draft],
-        owners: Mapping[str, int],
-        ids: Sequence[str],
+        ids: Ids,
         parents: list[str | None],
         existing: Document,
     ) -> None:
-        self._drafts, self._index, self._ids = drafts, owners, ids
+        self._drafts, self._ids = drafts, ids
         self._parents, self._existing = parents, existing
-        self._levels = array("L", bytes(array("L").itemsize * len(ids)))
+        self._levels = array("L", bytes(array("L").itemsize * len(ids.of)))
         self._levels_of_others: dict[str, int] = {}
 
     def settle(self) -> None:
         """Cut circles, then lift queues that stand below the lowest level."""
-        for own_id in self._ids:
+        for own_id in self._ids.of:
             path = self._path_up(own_id)
             for object_id in reversed(path):
-                index, level = self._index.get(object_id), self._level(object_id)
+                index, level = self._ids.get(object_id), self._level(object_id)
                 if index is None:
                     self._levels_of_others[object_id] = level
                 else:
@@ -131,11 +127,11 @@ class _Tree:
 
     def _known_level(self, object_id: str) -> int:
         """0 while it is not known."""
-        index = self._index.get(object_id)
+        index = self._ids.get(object_id)
         return self._levels_of_others.get(object_id, 0) if index is None else self._levels[index]
 
     def _parent_of(self, object_id: str) -> str | None:
-        index = self._index.get(object_id)
+        index = self._ids.get(object_id)
         if index is not None:
             return self._parents[index]
         queue = self._existing.queue(object_id)
@@ -148,7 +144,7 @@ class _Tree:
         while current is not None and not self._known_level(current):
             if current in path:
                 # The document had no circle before, so one of the imported queues closes it.
-                closing = next(self._index[item] for item in reversed(path) if item in self._index)
+                closing = next(found for item in reversed(path) if (found := self._ids.get(item)) is not None)
                 self._parents[closing] = None
                 self._drafts[closing].line.note(
                     "warning", "parent-circle", "Its parents form a circle: imported without a parent."
@@ -162,12 +158,11 @@ class _Tree:
         above = self._parent_of(object_id)
         if above is None:
             return 1
-        level = self._known_level(above) + 1
-        if level <= MAX_QUEUE_LEVELS or object_id not in self._index:
+        level, index = self._known_level(above) + 1, self._ids.get(object_id)
+        if level <= MAX_QUEUE_LEVELS or index is None:
             return level
         while self._known_level(above) >= MAX_QUEUE_LEVELS and (higher := self._parent_of(above)) is not None:
             above = higher
-        index = self._index[object_id]
         self._parents[index] = above
         self._drafts[index].line.note(
             "warning",
@@ -189,12 +184,12 @@ def _settle_targets(
     widened: set[str] = set()
     for draft, object_id in zip(drafts, ids, strict=True):
         widened.update(draft.line.widened or ())
-        for target in draft.values.get("target", ()):
+        for target in draft.target:
             if not looks_like_prefix(target) and target not in interfaces:
                 draft.line.note(
                     "warning", "unknown-interface", f"This router has no interface {quoted(target)} (yet)."
                 )
-        if not (draft.values.get("target") or draft.values.get("dst")):
+        if not (draft.target or draft.values.get("dst")):
             _settle_without_target(draft, object_id in with_children or object_id in existing.children)
         draft.fold()
     if widened:
@@ -217,7 +212,7 @@ def _name_merged_customers(drafts: Iterable[Draft], widened: Container[str]) -> 
     """Warn on both queues where host bits made the addresses of two customers one prefix."""
     owners: dict[str, Draft] = {}
     for draft in drafts:
-        for target in draft.values.get("target", ()):
+        for target in draft.target:
             if target not in widened:
                 continue
             first = owners.setdefault(target, draft)

@@ -201,4 +201,4 @@ def _find_parent(draft: Draft, by_id: Mapping[str, Draft], existing: Document) -
     if reference is None:
         return
     if reference in by_id or existing.queue(reference) is not None:
-        draft.parent_id = reference
+        draft.parent_is_id = True

@@ -6,7 +6,7 @@ from __future__ import annotations
 import marshal
 from functools import lru_cache
 from sys import intern
-from typing import TypedDict, cast
+from typing import Generic, TypedDict, TypeVar, cast
 
 from weir.formats.report import LineDraft
 from weir.model.limits import (
@@ -51,39 +51,62 @@ def _tariff(values: tuple[object, ...]) -> tuple[object, ...]:
     return values
 
 
+T = TypeVar("T")
+
+
+class _Own(Generic[T]):
+    """A field of a draft that is part of its row while it is folded."""
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def __get__(self, draft: Draft, _owner: object) -> T:
+        return cast("T", draft._known()[self._place])
+
+    def __set__(self, draft: Draft, value: T) -> None:
+        known = draft._known()
+        known[self._place] = value
+        if draft._open is None:
+            draft._own = row_of(known)
+
+
 class Draft:
-    """`parent_name` and the queue types are names as the file gives them; `parent_id` wins where it is set.
+    """`parent_name` and the queue types are names as the file gives them; the name is an id if
+    `parent_is_id`.
 
-    `wanted_id` is an id that the file chose; `stable_id` is one made from a key of the file that outlives a
-    change of the name. `told_apart_by` is that key, which is added to the name where another queue has
-    it already; `unmatchable` says that the file's way to select traffic has no counterpart, so the
-    queue must not match. `further_lines` are other lines that describe the same queue.
+    `wanted_id` is an id that the file chose; `key` is the file's own key of the queue, which outlives a
+    change of its name and is added to a name that another queue has already. `unmatchable` says that the
+    file's way to select traffic has no counterpart, so the queue must not match. `further_lines` are other
+    lines that describe the same queue.
 
-    A file has hundreds of thousands of them: `fold` packs the values, and looking at them unfolds them.
+    A file has hundreds of thousands of them: `fold` packs what is known, and looking at `values` unfolds it.
     """
 
-    __slots__ = (
-        "_open", "_row", "_shared", "further_lines", "line", "name", "parent_id", "parent_name", "position",
-        "stable_id", "told_apart_by", "unmatchable", "wanted_id",
-    )  # fmt: skip
+    __slots__ = ("_open", "_own", "_shared", "further_lines", "line", "parent_name")
+
+    name = _Own[str](0)
+    key = _Own["str | None"](1)
+    wanted_id = _Own["str | None"](2)
+    position = _Own["int | None"](3)
+    parent_is_id = _Own[bool](4)
+    unmatchable = _Own[bool](5)
 
     def __init__(self, line: LineDraft, name: str, parent_name: str | None = None) -> None:
-        self.line, self.name, self.parent_name = line, name, parent_name
-        self.parent_id: str | None = None
-        self.wanted_id: str | None = None
-        self.stable_id: str | None = None
-        self.told_apart_by: str | None = None
-        self.position: int | None = None
-        self.unmatchable = False
+        self.line, self.parent_name = line, parent_name
         self.further_lines: list[LineDraft] | None = None
         self._open: QueueValues | None = QueueValues()
-        self._row = b""
+        self._own: list[object] | bytes = [name, None, None, None, False, False]
         self._shared: tuple[object, ...] = ()
+
+    def _known(self) -> list[object]:
+        """The fields that are the draft's own; of a folded one also its target and comment."""
+        own = self._own
+        return cast("list[object]", marshal.loads(own)) if isinstance(own, bytes) else own
 
     @property
     def values(self) -> QueueValues:
         if self._open is None:
-            target, comment = marshal.loads(self._row)
+            *self._own, target, comment = self._known()
             pairs = zip(_SHARED, self._shared, strict=True)
             found = {name: value for name, value in pairs if value is not _ABSENT}
             if target is not None:
@@ -97,13 +120,19 @@ class Draft:
     def values(self, values: QueueValues) -> None:
         self._open = values
 
+    @property
+    def target(self) -> tuple[str, ...]:
+        """Of the values, which stay folded."""
+        found = self._known()[-2] if self._open is None else self._open.get("target")
+        return cast("tuple[str, ...]", found or ())
+
     def fold(self) -> None:
         """Take as little memory as possible until the values are looked at again."""
         found = self._open
         if found is None:
             return
         self._shared = _tariff(tuple([found.get(name, _ABSENT) for name in _SHARED]))
-        self._row = row_of((found.get("target"), found.get("comment")))
+        self._own = row_of([*self._known(), found.get("target"), found.get("comment")])
         self._open = None
         if self.parent_name is not None:
             self.parent_name = intern(self.parent_name)
@@ -148,7 +177,7 @@ def distinct_targets(targets: list[str], line: LineDraft) -> tuple[str, ...]:
     """Targets without repetition, at most `MAX_TARGETS`."""
     distinct = tuple(dict.fromkeys(targets))
     if len(distinct) < len(targets):
-        line.note("changed", "repeated-target", "An address that the target names twice counts once.")
+        note_repeated(line)
     if len(distinct) > MAX_TARGETS:
         left_off = len(distinct) - MAX_TARGETS
         line.note(
@@ -157,6 +186,10 @@ def distinct_targets(targets: list[str], line: LineDraft) -> tuple[str, ...]:
             f"A queue has at most {MAX_TARGETS} targets: the last {left_off} are left off.",
         )
     return distinct[:MAX_TARGETS]
+
+
+def note_repeated(line: LineDraft) -> None:
+    line.note("changed", "repeated-target", "An address that the target names twice counts once.")
 
 
 def read_target(text: str, line: LineDraft) -> str:

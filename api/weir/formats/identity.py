@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Callable, Container, Iterable, Sequence
 
 from weir.formats.draft import Draft, clean_name
+from weir.formats.index import Index
 from weir.formats.report import quoted
 from weir.model.document import Document
 from weir.model.limits import OBJECT_ID
@@ -52,16 +53,22 @@ class IdAllocator:
 
 
 class Names:
-    """The names of an import's queues; `first` leads from each to the first queue that the file gives it."""
+    """The names of an import's queues; `first` gives the first queue that the file gives a name."""
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
-        self.first: dict[str, int] = {}
+        self._first = Index(lambda index, name: drafts[index].name == name)
         for index, draft in enumerate(drafts):
-            self.first.setdefault(draft.name, index)
+            name = draft.name
+            if self._first.get(name) is None:
+                self._first.add(name, index)
         self._given: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
-        return name in self.first or name in self._given
+        return self._first.get(name) is not None or name in self._given
+
+    def first(self, name: str) -> int | None:
+        """As long as no first queue was given another name."""
+        return self._first.get(name)
 
     def give(self, draft: Draft, name: str) -> None:
         """`name` is the draft's from now on."""
@@ -74,7 +81,7 @@ def make_names_unique(drafts: Sequence[Draft], names: Names) -> None:
     numbers: dict[str, int] = {}
     for index, draft in enumerate(drafts):
         old = draft.name
-        if names.first[old] == index:
+        if names.first(old) == index:
             continue
         new = _with_key(draft)
         while new in names:
@@ -89,45 +96,69 @@ def make_names_unique(drafts: Sequence[Draft], names: Names) -> None:
 
 
 def _with_key(draft: Draft) -> str:
-    key = draft.told_apart_by
-    return draft.name if key is None else clean_name(f"{draft.name[:60]} ({key[:60]})", draft.line)
+    name, key = draft.name, draft.key
+    return name if key is None else clean_name(f"{name[:60]} ({key[:60]})", draft.line)
 
 
-def assign_ids(drafts: Sequence[Draft], existing: Document) -> dict[str, int]:
-    """Which draft has an id, by the rule of this module. Names are unique already."""
+class Ids:
+    """`of` has the ids of an import's queues in their order; `get` gives the queue that has an id."""
+
+    def __init__(self, count: int) -> None:
+        self.of = of = [""] * count
+        self._index = Index(lambda index, object_id: of[index] == object_id)
+        self.get = self._index.get
+
+    def __contains__(self, object_id: object) -> bool:
+        return isinstance(object_id, str) and self.get(object_id) is not None
+
+    def give(self, object_id: str, index: int) -> None:
+        """Unless another queue has it."""
+        if object_id not in self:
+            self.of[index] = object_id
+            self._index.add(object_id, index)
+
+
+def _id_of_key(draft: Draft) -> str | None:
+    """The only keys so far are LibreQoS' Circuit IDs."""
+    key = draft.key
+    return None if key is None or not is_id(found := f"circuit-{key}") else found
+
+
+def assign_ids(drafts: Sequence[Draft], existing: Document) -> Ids:
+    """By the rule of this module. Names are unique already."""
     queues = existing.of_kind("queue")
-    owners = {draft.wanted_id: index for index, draft in enumerate(drafts) if draft.wanted_id is not None}
-    found = bytearray(len(drafts))
+    ids = Ids(len(drafts))
     for index, draft in enumerate(drafts):
-        stable = draft.stable_id
-        if draft.wanted_id is None and stable is not None and stable in queues:
-            owners.setdefault(stable, index)
-        found[index] = index == owners.get(draft.wanted_id or stable or "")
+        if (wanted := draft.wanted_id) is not None:
+            ids.give(wanted, index)
     for index, draft in enumerate(drafts):
-        if not found[index]:
+        if not ids.of[index] and (stable := _id_of_key(draft)) is not None and stable in queues:
+            ids.give(stable, index)
+    for index, draft in enumerate(drafts):
+        if not ids.of[index]:
             same_name = existing.queue_ids_by_name.of(draft.name)
-            known = min((item for item in same_name if item not in owners), default=None)
+            known = min((item for item in same_name if item not in ids), default=None)
             if known is not None:
-                owners[known], found[index] = index, True
-    allocator = IdAllocator(lambda object_id: object_id in owners or object_id in queues)
+                ids.give(known, index)
+    allocator = IdAllocator(lambda object_id: object_id in ids or object_id in queues)
     for index, draft in enumerate(drafts):
-        if not found[index]:
-            owners[allocator.free(draft.stable_id or slug(draft.name, "queue"))] = index
-    return owners
+        if not ids.of[index]:
+            ids.give(allocator.free(_id_of_key(draft) or slug(draft.name, "queue")), index)
+    return ids
 
 
 def avoid_names_in_use(
-    drafts: Iterable[Draft], names: Names, owners: Container[str], existing: Document
+    drafts: Iterable[Draft], names: Names, ids: Container[str], existing: Document
 ) -> None:
     """A queue that keeps its id may have taken a name that another queue of the router has."""
 
     def in_use(name: str) -> bool:
-        return any(item not in owners for item in existing.queue_ids_by_name.of(name))
+        return any(item not in ids for item in existing.queue_ids_by_name.of(name))
 
     for draft in drafts:
-        if not in_use(draft.name):
-            continue
         taken = new = draft.name
+        if not in_use(taken):
+            continue
         number = 2
         while new in names or in_use(new):
             new = f"{taken} ({number})"

@@ -84,6 +84,13 @@ class _Said:
 
 
 _said_values = attrgetter(*_Said.__slots__)
+_NOTHING_SAID = _said_values(_Said(0, 0, "", ""))[4:]
+
+
+def _row(said: _Said) -> bytes:
+    """What `_Said` is made of again; of most lines nothing is said."""
+    values = _said_values(said)
+    return row_of(values[:4] if values[4:] == _NOTHING_SAID else values)
 
 
 class LineDraft:
@@ -105,7 +112,7 @@ class LineDraft:
     def fold(self) -> None:
         """Take as little memory as possible from now on."""
         if self._open is not None:
-            self._row = row_of(_said_values(self._open))
+            self._row = _row(self._open)
             self._open = None
 
     def _said(self) -> _Said:
@@ -150,7 +157,7 @@ class LineDraft:
 
     def _changed(self, said: _Said) -> None:
         if self._open is None:
-            self._row = row_of(_said_values(said))
+            self._row = _row(said)
 
     def widen(self, prefix: str, written: str) -> None:
         """`prefix` is what a text with host bits became."""

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from weir.formats.contradictions import settle_rates
-from weir.formats.draft import Draft, clean_comment, clean_name, distinct_targets, read_prefix
-from weir.formats.identity import is_id
+from weir.formats.draft import Draft, clean_comment, clean_name, distinct_targets, note_repeated, read_prefix
+from weir.formats.index import Index
 from weir.formats.libreqos.network import Network
 from weir.formats.libreqos.rates import pair_bps
 from weir.formats.libreqos.rows import RATES, columns_of, header_name, named_cells
@@ -30,20 +30,16 @@ SQM_TYPES = {
 _DEFAULT_TYPE = "default-small"
 
 
-@dataclass(slots=True)
-class _Circuit:
-    """`plain` are the cells of the first row that every other row of the circuit should repeat.
-
-    `more` are the addresses of the other rows.
-    """
-
-    draft: Draft
-    plain: tuple[str, ...]
-    more: list[str] | None = None
+FEW = 16
+"""So many addresses of a circuit's first row are part of its draft."""
 
 
 class Circuits:
-    """All tables of an import. `queue_types` holds those that a row asks for and the router lacks."""
+    """All tables of an import. `queue_types` holds those that a row asks for and the router lacks.
+
+    A circuit is a number: that of its draft, and of the cells in its first row that every other row should
+    repeat. `_more` are the addresses that its draft does not hold, in their order.
+    """
 
     def __init__(self, network: Network, existing: Document) -> None:
         self.lines: list[LineDraft] = []
@@ -51,9 +47,12 @@ class Circuits:
         self.queue_types: dict[str, QueueType] = {}
         self._network = network
         self._existing = existing
-        self._circuits: dict[str, _Circuit] = {}
-        self._owners: dict[str, _Circuit] = {}
-        self._plain: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._drafts = drafts = list[Draft]()
+        self._by_id = Index(lambda number, circuit_id: drafts[number].key == circuit_id)
+        self._owners = Index(self._has)
+        self._more: dict[int, dict[str, None]] = {}
+        self._plain: dict[tuple[str, ...], int] = {}
+        self._plain_of = array("L")
         self._nodes = {draft.name: draft for draft in reversed(network.drafts)}
 
     def read_table(self, file_name: str, data: bytes) -> int:
@@ -90,11 +89,9 @@ class Circuits:
         """Settle what only the whole tables show; the circuits that can be queues."""
         needed: dict[str, list[int]] = {}
         drafts: list[Draft] = []
-        self._owners.clear()
-        self._plain.clear()
-        for circuit in self._circuits.values():
-            draft = circuit.draft
-            targets = [*draft.values["target"], *(circuit.more or ())]
+        del self._owners, self._by_id, self._plain, self._plain_of
+        for number, draft in enumerate(self._drafts):
+            targets = [*draft.values["target"], *self._more.pop(number, ())]
             if not targets:
                 for line in draft.lines:
                     line.note("left-out", "no-address", "The circuit has no usable address.")
@@ -104,7 +101,7 @@ class Circuits:
             settle_rates(draft)
             draft.fold()
             drafts.append(draft)
-        self._circuits.clear()
+        self._drafts.clear()
         for name, (upload, download) in needed.items():
             node = self._nodes[name]
             limit = node.values.get("max_limit_bps", ZERO)
@@ -139,23 +136,28 @@ class Circuits:
         """Raises `ValueError` with the sentence for the report."""
         circuit_id = cells.get("circuitid", "").strip()
         plain = tuple(cells.get(name, "").strip() for name in (*RATES, "parentnode", "parentnodeid", "sqm"))
-        circuit = self._circuits.get(circuit_id) if circuit_id else None
-        if circuit is None:
+        number = self._by_id.get(circuit_id) if circuit_id else None
+        if number is None:
             draft = self._new_draft(circuit_id, cells, line)
-            circuit = _Circuit(draft, self._plain.setdefault(plain, plain))
-            self._circuits[circuit_id or f"\n{len(self._circuits)}"] = circuit
-            draft.values["target"] = tuple(self._addresses(circuit, cells, line))
+            number = len(self._drafts)
+            self._drafts.append(draft)
+            self._plain_of.append(self._plain.setdefault(plain, len(self._plain)))
+            if circuit_id:
+                self._by_id.add(circuit_id, number)
+            self._add_addresses(number, cells, line)
+            few = len(self._more.get(number, ())) <= FEW
+            draft.values["target"] = tuple(self._more.pop(number, ())) if few else ()
             draft.fold()
-        else:
-            circuit.draft.add_line(line)
-            circuit.more = circuit.more or []
-            if plain != circuit.plain:
-                line.note(
-                    "warning",
-                    "rows-differ",
-                    f"Rates, parent and sqm of this circuit count as on line {circuit.draft.line.number}.",
-                )
-            circuit.more += self._addresses(circuit, cells, line)
+            return
+        draft = self._drafts[number]
+        draft.add_line(line)
+        if self._plain.get(plain) != self._plain_of[number]:
+            line.note(
+                "warning",
+                "rows-differ",
+                f"Rates, parent and sqm of this circuit count as on line {draft.line.number}.",
+            )
+        self._add_addresses(number, cells, line)
 
     def _new_draft(self, circuit_id: str, cells: Mapping[str, str], line: LineDraft) -> Draft:
         name = cells.get("circuitname", "").strip() or circuit_id
@@ -167,9 +169,7 @@ class Circuits:
         if not circuit_id:
             line.note("warning", "no-circuit-id", "Without a Circuit ID the row is a circuit of its own.")
         else:
-            draft.told_apart_by = circuit_id
-            own_id = f"circuit-{circuit_id}"
-            draft.stable_id = own_id if is_id(own_id) else None
+            draft.key = circuit_id
         self._check_limit(draft)
         draft.parent_name = self._parent(cells, line)
         self._sqm(cells.get("sqm", ""), draft)
@@ -219,9 +219,8 @@ class Circuits:
             self.queue_types[item.id] = item
         return item.id
 
-    def _addresses(self, circuit: _Circuit, cells: Mapping[str, str], line: LineDraft) -> list[str]:
+    def _add_addresses(self, number: int, cells: Mapping[str, str], line: LineDraft) -> None:
         """Those of one row that no other circuit has."""
-        targets: list[str] = []
         texts = f"{cells.get('ipv4', '')},{cells.get('ipv6', '')}".split(",")
         found = False
         for text in filter(None, (part.strip() for part in texts)):
@@ -233,20 +232,28 @@ class Circuits:
             except Invalid as problem:
                 line.note("warning", "bad-address", f"{problem.message}: left off.")
                 continue
-            owner = self._owners.setdefault(target, circuit)
-            if owner is circuit:
-                targets.append(target)
-            else:
-                first = owner.draft.line
-                line.note(
-                    "warning",
-                    "address-taken",
-                    f"{target} is another circuit's, which begins on line {first.number} of {first.file}: "
-                    "left off.",
-                )
+            self._take(target, number, line)
         if not found:
             line.note("warning", "no-address", "The row has no address.")
-        return targets
+
+    def _take(self, target: str, number: int, line: LineDraft) -> None:
+        owner = self._owners.get(target)
+        if owner is None:
+            self._owners.add(target, number)
+            self._more.setdefault(number, {})[target] = None
+        elif owner == number:
+            note_repeated(self._drafts[number].line)
+        else:
+            first = self._drafts[owner].line
+            line.note(
+                "warning",
+                "address-taken",
+                f"{target} is another circuit's, which begins on line {first.number} of {first.file}: "
+                "left off.",
+            )
+
+    def _has(self, number: int, target: str) -> bool:
+        return target in self._more.get(number, ()) or target in self._drafts[number].target
 
 
 def _rates(cells: Mapping[str, str], which: str) -> Pair[int]:
