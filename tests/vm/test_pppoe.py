@@ -18,14 +18,22 @@ from typing import Any
 
 import pytest
 
+from tests.datapath.loaded import DOWNLOAD, UPLOAD, Loaded
+from tests.datapath.packets import value4
 from tests.datapath.topology import Peer, run
 from tests.polling import until
+from weir.adapters.datapath import Datapath
+from weir.adapters.datapath_records import PrefixEntry
 from weir.adapters.netlink import Links
 from weir.adapters.pppd import REFUSED, Sessions
 from weir.agent.dialler import Dialler
 from weir.backends.backend import Comparison, Look
+from weir.backends.fast import FastPaths
+from weir.backends.modes import PortModes
 from weir.backends.network import NetworkBackend
+from weir.backends.ports import PortsBackend, PortsWanted
 from weir.backends.pppoe import PppoeBackend
+from weir.compiler.types import PortSpec
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.pppoe import Pppoe
@@ -38,6 +46,7 @@ pytestmark = [
 
 PASSWORD = 'se"c\\ret #1'
 SESSION, PARENT = "dsl0", "wan0"
+SLOT, CUSTOMER = 3, "10.64.0.2"
 UP_S = 90.0
 FIRST_QUESTION = """
 import socket
@@ -82,6 +91,11 @@ class Concentrator:
             with suppress(FileNotFoundError):  # it ends by itself
                 if str(Path(f"/proc/{pid}/ns/net").readlink()) == own:
                     os.kill(int(pid), signal.SIGTERM)
+
+    def knows(self, network: str) -> None:
+        """The way back to a network behind the session."""
+        found: list[dict[str, str]] = json.loads(self.peer.run("ip", "-j", "link", "show", "type", "ppp"))
+        self.peer.run("ip", "route", "replace", network, "dev", found[-1]["ifname"])
 
     def stop(self) -> None:
         if self.server is not None:
@@ -154,6 +168,13 @@ def concentrator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Concentra
 
 
 @pytest.fixture
+def customer() -> Iterator[Peer]:
+    made = Peer("lan0", ["10.64.0.1/24"], [f"{CUSTOMER}/24"], ["10.64.0.1"])
+    yield made
+    made.close()
+
+
+@pytest.fixture
 def router(tmp_path: Path, concentrator: Concentrator) -> Iterator[Router]:
     made = Router(tmp_path)
     try:
@@ -211,6 +232,32 @@ def test_packets_of_1500_bytes_are_asked_for(router: Router, concentrator: Conce
     router.bring(Interface(PARENT, mtu=1508), session)
     assert bytes.fromhex("0120 0002 05dc") in bytes.fromhex(seen.stdout.readline())
     assert seen.wait() == 0
+
+
+def test_a_queue_on_a_session_is_charged(router: Router, concentrator: Concentrator, customer: Peer) -> None:
+    """Packets of a session have no Ethernet header there: they are classified all the same, both ways."""
+    router.bring(*dsl())
+    router.come_up()
+    concentrator.knows(f"{CUSTOMER}/32")
+    run("sysctl", "-qw", "net.ipv4.ip_forward=1")
+    with Datapath.open(None, capacity=256) as datapath, Loaded(datapath) as loaded:
+        datapath.change_prefixes([PrefixEntry(0, 4, value4(CUSTOMER), 32, SLOT)])
+        loaded.limit(SLOT, 10_000_000)
+        backend = PortsBackend(
+            datapath, router.links, PortModes({}), FastPaths("", lambda _: None, lambda _: False)
+        )
+        roles = {"lan0": "lan", SESSION: "wan"}
+        wanted = PortsWanted({name: PortSpec(name, role, "auto", 0, 0) for name, role in roles.items()}, ())
+        decision = backend.decisions(backend.read(), wanted)[SESSION]
+        assert decision.mode == "edt" and "no Ethernet header" in decision.fast_reason
+        difference = backend.diff(backend.read(), wanted)
+        backend.apply(difference)
+        backend.verify(difference)
+        ping = ("ping", "-q", "-c", "5", "-i", "0.2", "-W", "5", "10.99.0.1")
+        assert " 0% packet loss" in customer.run(*ping)
+        assert loaded.counters(SLOT, UPLOAD)["packets"] >= 5
+        assert loaded.counters(SLOT, DOWNLOAD)["packets"] >= 5
+        backend.apply(backend.diff(backend.read(), PortsWanted({}, ())))
 
 
 def test_a_wrong_password_is_told_and_not_tried_again_soon(router: Router) -> None:
