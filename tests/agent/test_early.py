@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,11 +116,36 @@ class Configured:
         self.following = self.store = self
         self.compiled = compile_document(document, SlotAllocation(16), datetime(2026, 1, 5))
 
-    def pending(self) -> None:
+    def pending(self) -> Any:
         return None
 
     def head(self) -> int:
         return self.revision
+
+
+class Committing(Configured):
+    """A change to be confirmed that is applied, and committed between the first look and the next."""
+
+    is_committed = False
+
+    def _look(self, committed: object, before: object) -> Any:
+        found = committed if self.is_committed else before
+        self.is_committed = True
+        return found
+
+    def pending(self) -> Any:
+        return self._look("waits", None)
+
+    def head(self) -> int:
+        return int(self._look(self.revision, self.revision - 1))
+
+
+def test_a_change_that_is_committed_while_it_is_looked_at_is_not_kept_unconfirmed(tmp_path: Path) -> None:
+    start = EarlyStart(tmp_path / "early")
+    configuration = Committing(2, "10.64.0.1/24")
+    for _ in range(2):
+        start.follow(configuration)  # type: ignore[arg-type]
+    assert not (tmp_path / "early").exists()
 
 
 def test_what_cannot_be_written_is_removed_and_nobody_else_is_troubled(

@@ -53,9 +53,9 @@ class EarlyStart:
                 or configuration.revision == self._revision
             ):
                 return
-            if (
-                configuration.pending() is not None
-                or configuration.following.store.head() != configuration.revision
+            if (  # a change is committed together with its being pending: in this order both are seen
+                configuration.following.store.head() != configuration.revision
+                or configuration.pending() is not None
             ):
                 return
             revision, compiled = configuration.revision, configuration.compiled
