@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +20,12 @@ from weir.agent.tools import Tools
 from weir.model.problem import Conflict
 from weir.probes import packet_filter
 from weir.tools import PING
+from weir.wire.server import Answer, Peer
 
 CLIENT, ROUTER = "10.64.0.2", "10.64.0.1"
 SILENT = "10.64.0.99"
 NOBODY = 65_534
+ANYBODY = Peer(0, 0, 0, 0)
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +47,9 @@ def read(output: int) -> bytes:
 
 
 def ran(rig: Rig, tool: str, **arguments: Any) -> list[dict[str, Any]]:
-    """All events of a run; it is over when the next may begin."""
+    """All events of a run. The next may begin at once."""
     _, output = start(rig, tool, **arguments)
-    found = [json.loads(line) for line in read(output).splitlines()]
-    until("it is not listed", lambda: not rig.agent.call("tools")["value"])
-    return found
+    return [json.loads(line) for line in read(output).splitlines()]
 
 
 def children(rig: Rig) -> list[int]:
@@ -290,5 +291,26 @@ def test_how_long_another_one_has_been_running_does_not_depend_on_the_time_of_da
     arguments = PING.read({"target": CLIENT})
     tools._admit(PING, arguments, "admin")
     monkeypatch.setattr(time, "time_ns", lambda: real() + 10**18)
-    with pytest.raises(Conflict, match=r"admin has been running .* for 0 s; one at a time"):
+    with pytest.raises(Conflict, match=r"admin has been running .* for [01] s; one at a time"):
         tools._admit(PING, arguments, "other")
+
+
+class Ending:
+    """A process whose output is over before it is gone."""
+
+    def __init__(self, *_: str) -> None:
+        self.output, write = os.pipe()
+        os.close(write)
+
+    def wait(self, _seconds: float) -> str:
+        threading.Event().wait(0.3)
+        return ""
+
+
+def test_who_has_read_a_run_to_its_end_may_begin_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weir.agent.tools.Probe", Ending)
+    begin = Tools(lambda: None).table()["tool_start"]
+    for _ in range(2):
+        answer = begin({"tool": "ping", "arguments": {"target": CLIENT}}, ANYBODY)
+        assert isinstance(answer, Answer)
+        assert read(*answer.fds) == b""

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 MARGIN_S = 5.0
 """Beyond its own time a run is not believed to end by itself."""
 START_S = 10.0
+ENDING_S = 1.0
+"""So long the next run waits for the one before, whose reader sees its end before its process is gone."""
 _UNSEEN = "What the network stack sees. The fast path is on at {}: packets that it forwards are NOT here."
 _ALL_SEEN = "What the network stack sees. No interface has the fast path, so that is every packet."
 _NOT_KNOWN = "What the network stack sees. Whether the fast path forwards others is not known."
@@ -53,7 +55,7 @@ class Tools:
 
     def __init__(self, fast_paths: Callable[[], frozenset[str] | None]) -> None:
         self._fast_paths = fast_paths
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._runs: dict[str, _Run] = {}
         """By tool."""
         self._count = 0
@@ -90,6 +92,7 @@ class Tools:
 
     def _admit(self, tool: Tool, arguments: Any, by: str) -> _Run:
         with self._lock:
+            self._lock.wait_for(lambda: tool.name not in self._runs, ENDING_S)
             other = self._runs.get(tool.name)
             if other is not None:
                 since_s = time.monotonic() - other.begun_s
@@ -116,6 +119,7 @@ class Tools:
         finally:
             with self._lock:
                 del self._runs[tool.name]
+                self._lock.notify_all()
             log.info("%s ended after %.1f s", run.subject, time.monotonic() - run.begun_s)
 
     def _note(self, tool: Tool) -> str:
