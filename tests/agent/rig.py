@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -110,7 +111,12 @@ class Rig:
             ],
             self._placed if self.has_own_run_folder else None,
         )
-        until("the agent listens", (self.folder / "agent.sock").exists)
+        until("the agent listens", self._is_listening)
+
+    def _is_listening(self) -> bool:
+        """The socket's file is there a moment before."""
+        with socket.socket(socket.AF_UNIX) as handle:
+            return handle.connect_ex(str(self.folder / "agent.sock")) == 0
 
     def _placed(self) -> None:
         netns.enter(self.router)

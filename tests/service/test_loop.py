@@ -21,6 +21,7 @@ LESS = {
     "_run of agent/outbox.py": "an attempt to send catches everything",
     "_run of loop.py": "a turn catches everything",
     "_wait of http/running.py": "it ends with what a tool says",
+    "_wake of http/speed.py": "it ends with its reader, whom alone it wakes",
     "_serve of wire/server.py": "it ends with its connection",
     "serve of agent/store_server.py": "it ends with its connection",
 }
