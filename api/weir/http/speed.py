@@ -7,17 +7,15 @@ download holds one block of what its client has not taken.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
 
 from weir.http.rendering import moment
 from weir.service.speed import SpeedRun, SpeedTests
-from weir.stats.fanout import HEARTBEAT
+from weir.stats.fanout import HEARTBEAT, event
 
 BLOCK_BYTES = 131_072
 """More than compression looks back (RFC 1951: 32 KiB; LZ4: 64 KiB), so that a repetition is not found."""
@@ -65,7 +63,7 @@ class Told(_Stream):
         self._is_over = False
         told = {**run.told(), "lasts_s": run.lasts_s, "path": run.path.to_json()}
         told["started_at"] = moment(told["started_at"])
-        self.first = _event("run", told)
+        self.first = event("run", told)
 
     def __iter__(self) -> Iterator[bytes]:
         yield self.first
@@ -89,7 +87,7 @@ class Told(_Stream):
         if self._run.is_over:
             self._is_over = True
             reason = "stopped" if self._run.stopped else "done"
-            return self._counted() + _event("end", {"reason": reason, "message": None})
+            return self._counted() + event("end", {"reason": reason, "message": None})
         if now - self._told_s < TELL_S / 2:
             return b""
         self._told_s = now
@@ -98,7 +96,7 @@ class Told(_Stream):
     def _counted(self) -> bytes:
         run = self._run
         counted = {"sent_bytes": run.sent_bytes, "received_bytes": run.received_bytes}
-        return _event("counted", {"ms": round(run.age_s() * 1000), **counted})
+        return event("counted", {"ms": round(run.age_s() * 1000), **counted})
 
 
 class Download(_Stream):
@@ -126,8 +124,3 @@ class Download(_Stream):
 
 def _nobody() -> None:
     """Iterated by a thread, which asks again by itself."""
-
-
-def _event(name: str, values: dict[str, Any]) -> bytes:
-    body = json.dumps(values, separators=(",", ":"), ensure_ascii=False)
-    return f"event: {name}\ndata: {body}\n\n".encode()

@@ -7,7 +7,6 @@ agent knows (interfaces, CPU) then stands still and is marked stale.
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import threading
@@ -24,7 +23,7 @@ from weir.service.router_state import Router
 from weir.service.state_feed import Asked, StateFeed
 from weir.service.types import Principal
 from weir.stats.absent import without_delays
-from weir.stats.fanout import Fanout, Stream
+from weir.stats.fanout import Fanout, Stream, event
 from weir.wire.client import AgentClient
 
 if TYPE_CHECKING:
@@ -368,7 +367,7 @@ class StatsService:
                 events.append(("interfaces", self.router.interfaces()))
             if "system" in wanted.topics:
                 events.append(("system", self.router.system()))
-        return b"".join(_event(self._tick, name, data) for name, data in events)
+        return b"".join(event(name, data, self._tick) for name, data in events)
 
     def _wanted_queues(self, wanted: Wanted) -> Json:
         if wanted.ids is not None:
@@ -389,11 +388,6 @@ def _lasting(found: Json | None) -> Json | None:
         return None
     named = [(item["code"], item["subject"], item["doubt"]) for item in found["findings"]]
     return {"findings": named, "unseen": found["not_looked_at"], "trials": found["trials"]}
-
-
-def _event(tick: int, name: str, data: Json) -> bytes:
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return f"id: {tick}\nevent: {name}\ndata: {text}\n\n".encode()
 
 
 def _figures(archive_path: Path | None) -> QueueFigures:

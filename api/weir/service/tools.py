@@ -14,6 +14,7 @@ from weir.service.audit import AuditService
 from weir.service.permissions import Action, authorize, requires
 from weir.service.speed import SpeedTests
 from weir.service.types import Principal
+from weir.stats.fanout import event
 from weir.tools import TOOLS, Tool
 from weir.tools.tool import LINES
 from weir.wire.client import AgentClient
@@ -134,7 +135,6 @@ class Events:
 
     def _event(self, line: bytes) -> bytes:
         values = json.loads(line)
-        event = values.pop("event")
-        self._ended = self._ended or event == "end"
-        body = json.dumps(values, separators=(",", ":"), ensure_ascii=False)
-        return f"event: {event}\ndata: {body}\n\n".encode()
+        name = values.pop("event")
+        self._ended = self._ended or name == "end"
+        return event(name, values)

@@ -7,6 +7,7 @@ a tick, and the newest replaces what was not taken.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar
@@ -14,9 +15,17 @@ from typing import Any, Generic, TypeVar
 from weir.model.problem import Unavailable
 
 Filter = TypeVar("Filter", bound=Hashable)
+Json = dict[str, Any]
 HEARTBEAT = b": still here\n\n"
 HEARTBEAT_S = 10.0
 """After so long without a frame a reader is told that the stream goes on."""
+
+
+def event(name: str, data: Json, number: int | None = None) -> bytes:
+    """A server-sent event (HTML Living Standard, section 9.2) with one object as its data."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    numbered = "" if number is None else f"id: {number}\n"
+    return f"{numbered}event: {name}\ndata: {text}\n\n".encode()
 
 
 class Subscription:
