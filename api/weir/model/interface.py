@@ -125,6 +125,7 @@ class Interface(ConfigObject):
             Address(),
             MAX_ADDRESSES,
             option="address",
+            when=When("type", ("pppoe",), unless=True),
             help="With host bits and prefix length, such as 192.0.2.1/24.",
         ),
     ] = ()
@@ -267,7 +268,7 @@ class Interface(ConfigObject):
             role="VRF",
             own_rules=True,
             offered=When("vrf_table"),
-            when=When("type", ("vrf",), unless=True),
+            when=When("type", ("vrf", "pppoe"), unless=True),
             help="The VRF that it is in: routes and addresses of its own.",
         ),
     ] = None
