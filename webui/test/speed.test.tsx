@@ -92,7 +92,12 @@ describe("the speed test", () => {
   });
 
   it("ends with Stop, and shows nothing that was not measured", async () => {
-    const seen = speedRouter({ ...WAY, queue: null, interface: null, unknown: "no route leads to it" });
+    const seen = speedRouter({
+      ...WAY,
+      queue: null,
+      interface: null,
+      unknown: "The way is not known: no route leads to it",
+    });
     renderAt("/tools?tool=speed");
     const user = await begin();
     await screen.findByText(/Between this browser at/);

@@ -248,7 +248,7 @@ def _remarks(result: Json) -> Iterator[str]:
         limit = format_rate_long(queue["limit_bps"])
         yield output.clean(f"Queue {queue['name']} limits downloads to this address to {limit}.")
     if path["unknown"]:
-        yield output.clean(f"Not known: {path['unknown']}.")
+        yield output.clean(f"{path['unknown']}.")
     yield (
         "This program and the router's web server can be slower than the way between them. Queues limit what "
         "the router sends, not uploads to the router itself. What is behind the router was not measured."

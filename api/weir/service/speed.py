@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Literal
 
 from weir.model import tree
@@ -25,12 +26,15 @@ from weir.wire.client import AgentClient
 
 Json = dict[str, Any]
 Way = Literal["download", "upload"]
+UNKNOWN_WAY = "The interface and the queues between the client and the router are not known"
+UNKNOWN_QUEUE = "The queues of this address are not known: it may be in a VRF"
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The way between the client and the router, as far as it is known; `unknown` says what of it is not.
-    `queue` is the one with the lowest limit that a download to this address has, `limit_bps`."""
+    """The way between the client and the router, as far as it is known; `unknown` says what of it is not, as
+    a sentence without its stop. `queue` is the one with the lowest limit that a download to this address
+    has, `limit_bps`."""
 
     address: str
     interface: str | None = None
@@ -182,12 +186,14 @@ class SpeedTests:
         try:
             told = self._agent.call("customer_line", {"address": by.source})
         except Problem as problem:
-            return Path(by.source, unknown=problem.message)
+            return Path(by.source, unknown=f"{UNKNOWN_WAY}: {problem.message}")
         if told["access"] is None:
-            return Path(by.source, unknown="no route leads to this address")
+            is_here = ip_address(by.source).is_loopback
+            why = "the client is on the router itself" if is_here else "no route leads to this address"
+            return Path(by.source, unknown=f"{UNKNOWN_WAY}: {why}")
         interface = told["access"]["interface"]
         if told["queue_id"] is None:
-            unknown = "it may be in a VRF whose queue is not known" if told["may_be_in_vrf"] else None
+            unknown = UNKNOWN_QUEUE if told["may_be_in_vrf"] else None
             return Path(by.source, interface, unknown=unknown)
         with self._config.document(by) as document:
             tightest = _tightest(document, document.queue(told["queue_id"]))

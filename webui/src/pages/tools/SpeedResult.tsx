@@ -127,7 +127,7 @@ function Remarks({ told }: { told: Told }) {
           limits downloads to this address to {limitWords(way.queue.limit_bps)}.
         </Note>
       ) : null}
-      {way?.unknown ? <Note severity="notice">Not known: {way.unknown}.</Note> : null}
+      {way?.unknown ? <Note severity="notice">{way.unknown}.</Note> : null}
       <p className="dim">
         This browser and the router’s web server can be slower than the way between them. Queues limit what
         the router sends, not uploads to the router itself. What is behind the router was not measured.
