@@ -16,7 +16,7 @@ from weir.model.interface import Interface
 from weir.model.objects import Queue
 from weir.model.packed import PackedList, QueueTable
 from weir.model.packed_changes import PackedChanges
-from weir.model.rules import FlaggedObjects, rewrites_queues, validate
+from weir.model.rules import FlaggedObjects, all_rules, rewrites_queues, validate, validate_and_flag
 from weir.parts import SETS
 
 NOON = datetime(2026, 1, 5, 12, 0)
@@ -67,6 +67,26 @@ def test_they_are_read_validated_and_compiled_without_a_look_at_a_queue(
     assert unpacked == []
     compiled.accept(plan)
     assert compiled.of(SETS) == SETS.wanted(after)
+
+
+def test_what_validation_found_is_not_looked_for_again(
+    document: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, known = FlaggedObjects(document), FlaggedObjects(document)
+    wrong = SetEntry("e1", "nowhere", "11.0.1.0/24")
+    changes = [
+        Change("interface", "lan0", document.get("interface", "lan0"), None),
+        *(Change("set-entry", item.id, None, item) for item in (*ENTRIES[2:], wrong)),
+    ]
+    document.apply(changes)
+    findings, flags = validate_and_flag(document, changes)
+    assert findings == validate(document, changes) and flags is not None
+    asked.update(changes)
+    monkeypatch.setattr(FlaggedObjects, "_look", None)
+    known.update(changes, flags)
+    assert known.ids("set-entry") == asked.ids("set-entry") == {"e1"}
+    for kind in {rule.kind for rule in all_rules()}:
+        assert known.ids(kind) == asked.ids(kind)
 
 
 def test_what_is_wrong_with_one_of_them_is_found(document: Document) -> None:

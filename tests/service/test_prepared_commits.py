@@ -11,6 +11,8 @@ from contextlib import contextmanager
 import pytest
 
 from tests.service.router import ANNA, Router, person, queue, together
+from weir.kinds.sets import Set, SetEntry
+from weir.model import rules
 from weir.model.document import Document
 from weir.model.objects import Queue
 from weir.model.problem import Conflict, Invalid, PreconditionFailed, Unavailable
@@ -114,6 +116,23 @@ def test_a_single_change_passes_while_thousands_are_prepared(
     assert settled.running["queue", "q4"].comment == "theirs"  # type: ignore[union-attr]
     assert settled.running["queue", "q3"].comment == "mine"  # type: ignore[union-attr]
     settled.agree()
+
+
+@pytest.mark.parametrize("is_disabled", (False, True))
+def test_objects_are_flagged_as_they_are_after_what_passed_meanwhile(
+    router: Router, monkeypatch: pytest.MonkeyPatch, is_disabled: bool
+) -> None:
+    """Entries of a set that somebody disables while they are prepared have a warning."""
+    monkeypatch.setattr(rules, "_FEW_CHANGES", 2)
+    router.put(Set("blocked"), *(Set(f"s{n}") for n in range(5)))
+    flagged = router.service.config.warned_ids(ANNA, "set-entry")
+    entries = [SetEntry(f"e{n}", "blocked", f"10.0.{n}.0/24") for n in range(8)]
+    theirs = [Edit("set", "blocked", Set("blocked", disabled=is_disabled, comment="theirs"))]
+    with between(monkeypatch, lambda: router.service.config.commit(BOB, theirs)) as done:
+        router.service.config.commit(ANNA, [Edit(item.kind, item.id, item) for item in entries])
+    assert flagged == [] and len(done) == 1
+    wanted = {item.id for item in entries} if is_disabled else set()
+    assert set(router.service.config.warned_ids(ANNA, "set-entry")) == wanted
 
 
 def test_nothing_is_validated_under_the_lock_again(settled: Router, monkeypatch: pytest.MonkeyPatch) -> None:

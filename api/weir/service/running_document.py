@@ -15,10 +15,12 @@ from weir.model.packed_changes import kinds_of
 from weir.model.problem import Finding, Invalid, Unavailable
 from weir.model.rules import (
     FlaggedObjects,
+    Flags,
     findings_by_id,
     findings_of,
     rewrites_queues,
     validate,
+    validate_and_flag,
     validate_many,
 )
 from weir.store import ConfigStore, Damage
@@ -40,6 +42,9 @@ class Trial:
     """Whether the successor takes the place of the document. Where no queue changes, the document takes the
     changes itself: all that it knows of queues stays as it is."""
     flagged: FlaggedObjects | None = None
+    """Of the successor, where it takes the place of the document."""
+    flags: Flags | None = None
+    """Where the document takes the changes: what the rules that they concern say about all objects."""
 
     def make_ready(self) -> None:
         """What would hold up who asks the document first is done now."""
@@ -119,7 +124,8 @@ class Running:
             findings, flagged = validate_many(successor, changes)
             return Trial(changes, findings, revision, successor, flagged=flagged)
         twin.apply(changes)
-        return Trial(changes, validate(twin, changes), revision, twin, "queue" in kinds_of(changes))
+        findings, flags = validate_and_flag(twin, changes)
+        return Trial(changes, findings, revision, twin, "queue" in kinds_of(changes), flags=flags)
 
     @contextmanager
     def expecting(self) -> Iterator[Callable[[int, int, Trial], None]]:
@@ -152,7 +158,7 @@ class Running:
             return False
         trial, self._expected = expected[3], None
         if trial.successor is None or not trial.replaces:
-            self._apply(head, trial.changes)
+            self._apply(head, trial.changes, trial.flags if trial.revision == self._revision else None)
         else:
             self._document, self._flagged, self._revision = trial.successor, trial.flagged, head
             give_back_soon()
@@ -206,13 +212,13 @@ class Running:
         self._epoch, self.damage, self._flagged = epoch, damage, None
         give_back_memory()
 
-    def _apply(self, revision: int, changes: Sequence[Change]) -> None:
+    def _apply(self, revision: int, changes: Sequence[Change], flags: Flags | None = None) -> None:
         self._document.apply(changes)
         self._revision = revision
         if len(changes) > MANY and "queue" in kinds_of(changes):
             self._flagged = None
         elif self._flagged is not None:
-            self._flagged.update(changes)
+            self._flagged.update(changes, flags)
 
 
 def require_valid(findings: Sequence[Finding], changes: Sequence[Change]) -> None:

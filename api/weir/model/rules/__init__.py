@@ -8,7 +8,7 @@ and what it refers to, so a change of one queue among 100,000 runs each rule on 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from weir.kinds import DECLARED
 from weir.kinds.references import rules_of
@@ -36,6 +36,9 @@ _WRITTEN: tuple[Rule, ...] = (
 
 _FEW_CHANGES = 1000
 
+Flags = Mapping[tuple[Kind, str], Collection[str]]
+"""By rule, the objects that it has something to say about."""
+
 
 def all_rules() -> tuple[Rule, ...]:
     """The rules of all kinds, in the order in which findings are listed."""
@@ -52,7 +55,7 @@ def validate(
     """
     findings = _of_changes(document_after, changes, names=not errors_only)
     if is_much(document_after, changes):
-        findings += _by_object(document_after, _concerned(kinds_of(changes), errors_only=errors_only))
+        findings += _by_object(document_after, _concerned(kinds_of(changes), errors_only=errors_only))[0]
     else:
         view = View(document_after)
         for rule, ids in affected(document_after, changes, errors_only=errors_only):
@@ -68,9 +71,20 @@ def validate_many(
     return findings, FlaggedObjects(document_after, findings)
 
 
+def validate_and_flag(
+    document_after: Document, changes: Sequence[Change]
+) -> tuple[list[Finding], Flags | None]:
+    """As `validate`, with what the rules that the changes concern say about all objects; None where they
+    looked at some."""
+    if not is_much(document_after, changes):
+        return validate(document_after, changes), None
+    found, flags = _by_object(document_after, _concerned(kinds_of(changes), errors_only=False))
+    return [*_of_changes(document_after, changes), *found], flags
+
+
 def validate_all(document: Document, *, errors_only: bool = False) -> list[Finding]:
     """What the rules say about the whole document."""
-    found = _by_object(document, [rule for rule in all_rules() if rule.gives_errors or not errors_only])
+    found, _ = _by_object(document, [rule for rule in all_rules() if rule.gives_errors or not errors_only])
     return [item for item in found if item.severity == "error"] if errors_only else found
 
 
@@ -83,12 +97,16 @@ def _concerned(kinds: Collection[Kind], *, errors_only: bool) -> list[Rule]:
     ]
 
 
-def _by_object(document: Document, rules: Sequence[Rule]) -> list[Finding]:
-    """What these rules say about every object, in their order."""
+def _by_object(document: Document, rules: Sequence[Rule]) -> tuple[list[Finding], Flags]:
+    """What these rules say about every object, in their order, and which objects each has something to say
+    about."""
     findings: dict[tuple[Kind, str], list[Finding]] = {rule.key: [] for rule in rules}
-    for rule, _, said in _checks(document, rules):
-        findings[rule.key].extend(said)
-    return [item for rule in rules for item in findings[rule.key]]
+    flags: dict[tuple[Kind, str], set[str]] = {rule.key: set() for rule in rules}
+    for rule, object_id, said in _checks(document, rules):
+        if found := list(said):
+            findings[rule.key] += found
+            flags[rule.key].add(object_id)
+    return [item for rule in rules for item in findings[rule.key]], flags
 
 
 def findings_of(document: Document, kind: Kind, object_id: str) -> list[Finding]:
@@ -179,8 +197,9 @@ class FlaggedObjects:
         if findings is not None:
             findings += (item for rule in all_rules() for item in collected[rule.key])
 
-    def update(self, changes: Sequence[Change]) -> None:
-        """After the changes were applied to the document."""
+    def update(self, changes: Sequence[Change], known: Flags | None = None) -> None:
+        """After the changes were applied to the document. `known` is what `validate_and_flag` found in this
+        very state of it: then nothing is looked at once more."""
         view = View(self._document)
         gone = defaultdict[Kind, list[str]](list)
         for change in changes:
@@ -188,6 +207,9 @@ class FlaggedObjects:
                 gone[change.kind].append(change.id)
         for rule in all_rules() if gone else ():
             self._ids[rule.key].difference_update(gone.get(rule.kind, ()))
+        if known is not None:
+            self._ids |= {key: set(ids) for key, ids in known.items()}
+            return
         for rule, ids in affected(self._document, changes):
             self._look(view, rule, ids)
 
