@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from weir.model.document import Change
@@ -60,6 +61,7 @@ LEFT JOIN object_version AS running
     ON running.kind = :kind AND running.id = asked.value AND running.to_revision IS NULL
 WHERE staged.serial IS NOT NULL OR running.from_revision IS NOT NULL
 """
+_KEY = itemgetter(1, 2)
 MAX_CONFLICTS = 100
 MAX_OTHERS = 20
 
@@ -260,9 +262,13 @@ def _in_order(connection: sqlite3.Connection, owner: str) -> sqlite3.Cursor:
 def new_objects(
     connection: sqlite3.Connection, owner: str, objects: Objects
 ) -> Iterator[tuple[Kind, str, ConfigObject | None]]:
-    """What is staged, one by one, in the order in which it was; None for what is to be deleted. What is
-    deleted and does not run is left out. Raises as `rows`."""
-    for _, kind, object_id, body, number_sum, _, _, running in _in_order(connection, owner):
+    """What is staged, one by one, by kind and id; None for what is to be deleted. What is deleted and does
+    not run is left out. Raises as `rows`.
+
+    So staged changes are stored, and so the indexes of what they become have them: rows that come in their
+    order are written in three quarters of the time."""
+    asked = f"SELECT {_ROW} FROM {_STAGED} ORDER BY staged.kind, staged.id"
+    for _, kind, object_id, body, number_sum, _, _, running in connection.execute(asked, (owner,)):
         if body is not None or running is not None:
             yield kind, object_id, _decoded(owner, kind, object_id, body, number_sum, objects)
 
@@ -375,6 +381,7 @@ def stage(
         number_sum = row_sum(candidate.owner, kind, object_id, body)
         objects.note(number_sum, new)
         values.append((candidate.owner, kind, object_id, serial, seen, body, number_sum, at_ms))
+    values.sort(key=_KEY)  # as the table has them; what is staged twice keeps its order
     with large_cache(connection, len(values)):
         insert(connection, STAGE, values, STAGED_AGAIN)
     connection.execute("UPDATE candidate SET last_serial = ? WHERE owner = ?", (serial, candidate.owner))
