@@ -172,3 +172,12 @@ def test_one_that_hangs_is_started_again_in_bounded_time(backend: NtpBackend) ->
     bring(backend, Ntp(servers=(NtpServer("127.0.0.2"),)))
     assert time.monotonic() - started_s < 6.0
     assert backend.daemon.identity() != identity
+
+
+def test_a_source_that_somebody_took_from_chronyd_comes_back(backend: NtpBackend) -> None:
+    bring(backend, ONE)
+    chronyc = ("chronyc", "-h", str(backend._socket))
+    subprocess.run((*chronyc, "delete", "127.0.0.1"), check=True, capture_output=True)
+    assert backend.diff(backend.read(), ONE).is_behind
+    bring(backend, ONE)
+    assert not backend.diff(backend.read(), ONE)

@@ -86,7 +86,10 @@ class NtpBackend(DaemonBackend[Ntp | None]):
         return frozenset(row[2] for row in sources), frozenset(allowed)
 
     def can_reload(self, difference: DaemonDifference) -> bool:
-        return difference.held.files.get(CONF) == difference.wanted.get(CONF)
+        """Read again, sources are compared with what the files said before, not with what chronyd has: one
+        that `chronyc delete` took away comes back by a start only."""
+        held, wanted = difference.held.files, difference.wanted
+        return held.get(CONF) == wanted.get(CONF) and held != wanted
 
     def reload(self) -> None:
         self._ask("reload", "sources", timeout_s=ANSWER_S)
