@@ -261,6 +261,13 @@ def test_the_command_line_says_what_is_wrong(hall: Toy, value: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "given", [("set", "c1", "--text", "a\udced"), ("show", "\udcff"), ("rm", "\ud800")], ids=str
+)
+def test_bytes_that_are_no_text_are_named_by_the_command_line(hall: Toy, given: tuple[str, ...]) -> None:
+    assert hall.weir("chest", *given, code=2) == f"error: {given[-1]!r} is not text in UTF-8\n"
+
+
+@pytest.mark.parametrize(
     ("given", "kept"),
     [
         ("NTP.Example.org.", "ntp.example.org"),

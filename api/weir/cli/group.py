@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -79,6 +80,11 @@ class Group(click.Group):
             fail(str(error), UNREACHABLE)
         except Problem as problem:
             fail(problem.message, 2)
+        except UnicodeEncodeError as error:
+            if error.encoding != "utf-8":
+                raise
+            given = kwargs.get("args", args[0] if args else None)
+            fail(_not_text(error, sys.argv[1:] if given is None else given), 2)
         except OSError as error:
             _let_go(sys.stdout)
             where = f"{error.filename}: " if error.filename else ""
@@ -102,6 +108,13 @@ def fail(message: str, code: int) -> NoReturn:
     except OSError:
         _let_go(sys.stderr)  # the code alone says it then
     sys.exit(code)
+
+
+def _not_text(error: UnicodeEncodeError, given: Sequence[str]) -> str:
+    """Bytes of a shell that are no UTF-8 are halves of Unicode pairs here, which cannot be sent."""
+    odd = error.object[error.start]
+    what = next((repr(text[:60]) for text in given if odd in text), "what was given")
+    return f"{what} is not text in UTF-8"
 
 
 def _let_go(stream: TextIO) -> None:
