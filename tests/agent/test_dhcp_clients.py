@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.polling import until
-from weir.agent import dhcp_clients
+from weir.agent import dhcp_clients, lease_clients
 from weir.agent.dhcp_clients import DhcpClients
 from weir.parts.network import NetworkSpec
 
@@ -37,7 +37,7 @@ def test_a_client_that_fails_begins_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(dhcp_clients, "DhcpWire", BrokenWire)
-    monkeypatch.setattr(dhcp_clients, "AGAIN_S", 0.01)
+    monkeypatch.setattr(lease_clients, "AGAIN_S", 0.01)
     link = Mock(index=7, mac="02:00:00:00:00:01", carrier=True, ethernet=True, up=True)
     link.name = "wan0"
     leases = Mock(held=Mock(return_value={}))

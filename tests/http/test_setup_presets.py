@@ -12,6 +12,7 @@ from tests.http.test_setup import NEAR, PASSWORD, NewWorld, new, prepared
 from tests.http.world import _interface
 from weir.compiler import SlotAllocation, compile_document
 from weir.kinds.zone import Zone
+from weir.model.delegation import Delegated, Dhcpv6
 from weir.model.document import Document
 from weir.model.rules import validate_all
 from weir.service import Edit
@@ -75,6 +76,7 @@ def test_home_is_three_objects_with_names_and_a_closed_firewall(router: NewWorld
         "auto",
         "loose",
     )
+    assert (wan.dhcpv6, lan.delegated, lan.ra is not None) == (Dhcpv6(), Delegated("wan0"), True)
     assert (lan.role, lan.addresses, lan.reverse_path) == ("lan", ("192.168.88.1/24",), "strict")
     assert [port.interface for port in lan.bridge.ports] == ["lan0", "eth2"]
     assert {wan.overhead_bytes, lan.overhead_bytes} == {18}
@@ -89,6 +91,7 @@ def test_guests_and_customers_reach_the_internet_and_not_the_login_page(router: 
     assert router.ask("POST", {"password": PASSWORD, **chosen("isp", second=second)}).status_code == 201
     made = running(router)
     customers = made["interface/customers"]
+    assert customers.delegated is None and made["interface/wan0"].dhcpv6 is None
     assert (customers.vlan.parent, customers.vlan.id, customers.overhead_bytes) == ("br-lan", 100, 22)
     assert (customers.role, customers.unknown, customers.reverse_path) == ("customers", "drop", "strict")
     assert "management" not in made["zone/customers"].reaches
@@ -114,11 +117,11 @@ def test_several_ports_of_customers_do_not_reach_each_other(router: NewWorld) ->
 
 
 def test_public_networks_are_announced_and_not_translated(router: NewWorld) -> None:
-    """IPv6 goes to hosts where a /64 was given: the router asks the provider for none yet."""
+    """A /64 that was given goes to hosts in place of a part of the provider's prefix."""
     lan = {"ports": ["lan0"], "addresses": ["8.8.4.1/24", "2001:db8:1::1/64"]}
     assert router.ask("POST", {"password": PASSWORD, **chosen("home", lan=lan)}).status_code == 201
     made = running(router)
-    assert made["interface/lan0"].ra is not None
+    assert made["interface/lan0"].ra is not None and made["interface/lan0"].delegated is None
     rule = made["nat-rule/n1"]
     assert (rule.type, rule.source) == ("none", ("8.8.4.0/24",))
 
@@ -134,6 +137,7 @@ def test_a_fixed_wan_has_its_gateways(router: NewWorld) -> None:
     assert made["static-route/default-v4"].gateway == "203.0.113.1"
     assert made["static-route/default-v6"].gateway == "2001:db8:9::1"
     assert made["interface/wan0"].ipv6_addressing == "static"
+    assert made["interface/wan0"].dhcpv6 is None and made["interface/br-lan"].delegated is None
 
 
 LAN = {"ports": ["lan0"], "addresses": ["192.168.88.1/24"]}

@@ -39,7 +39,8 @@ _DAEMONS = ("zebra", "staticd")
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One static route of ours: by gateway, by gateway and interface, by interface, or a blackhole."""
+    """One static route of ours: by gateway, by gateway and interface, by interface, a blackhole, or one that
+    tells senders that there is no way (`reject`)."""
 
     destination: str
     gateway: str | None
@@ -47,12 +48,14 @@ class Route:
     blackhole: bool
     distance: int
     vrf: str | None = None
+    reject: bool = False
 
     @property
     def line(self) -> str:
         """As FRR itself prints it in `show running-config`; the VRF, a block there, is named at the end."""
         command = "ipv6" if ":" in self.destination else "ip"
-        how = ["blackhole"] if self.blackhole else [hop for hop in (self.gateway, self.interface) if hop]
+        how = [hop for hop in (self.gateway, self.interface) if hop]
+        how = ["reject"] if self.reject else ["blackhole"] if self.blackhole else how
         distance = [str(self.distance)] if self.distance != 1 else []
         vrf = ["vrf", self.vrf] if self.vrf else []
         return " ".join([command, "route", self.destination, *how, "tag", str(OUR_TAG), *distance, *vrf])
@@ -238,8 +241,8 @@ def _is_of(line: str, entry: Mapping[str, Any], is_active: bool) -> bool:
     if not is_ours or [str(entry.get("distance"))] != distance:
         return False
     hops = [hop for hop in entry.get("nexthops", ()) if hop.get("active") or not is_active]
-    if words == ["blackhole"]:
-        return any(hop.get("blackhole") for hop in hops)
+    if words in (["blackhole"], ["reject"]):
+        return any(hop.get(words[0]) for hop in hops)
     return any(all(word in (hop.get("ip"), hop.get("interfaceName")) for word in words) for hop in hops)
 
 

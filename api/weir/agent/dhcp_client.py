@@ -126,7 +126,7 @@ class DhcpClient:
             self._unsure = False
             with self._wire:
                 found = self._acquire()
-            if not found:
+            if not found and not self._stopping:  # that has woken us already
                 self._wire.wait(PAUSE_S)
         elif self._unsure:
             self._unsure = False

@@ -4,77 +4,41 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 
 from weir.adapters.arp_probe import holder_of
 from weir.adapters.dhcp_wire import DhcpWire
 from weir.adapters.netlink import Link, Links
 from weir.agent.dhcp_client import DhcpClient, Lease, since_boot_s
+from weir.agent.lease_clients import Client, Closing, LeaseClients
 from weir.agent.leases import Leases
 from weir.host import host_name
-from weir.loop import Loop
 from weir.model.problem import Problem
 from weir.parts.network import NetworkSpec
 
 log = logging.getLogger(__name__)
 
-AGAIN_S = 10.0
-"""After a client failed by what nobody foresaw; its lease goes on."""
 GRACE_S = 10
 """After a lease's end the kernel removes the address, should nobody be left to do it."""
 
 
-@dataclass(slots=True)
-class _Running:
-    client: DhcpClient
-    wire: DhcpWire
-    loop: Loop
-    index: int
-    mac: str
-    carrier: bool
-
-
-class DhcpClients:
-    """`follow` and `stop` belong to one thread; each client has its own."""
-
+class DhcpClients(LeaseClients):
     def __init__(self, links: Links, leases: Leases, take_lease: Callable[[str, Lease | None], None]) -> None:
         """`take_lease(interface, lease)` brings it to the kernel; None: there is none any more."""
-        self._links = links
+        super().__init__("dhcp", links)
         self._leases = leases
         self._take_lease = take_lease
-        self._running: dict[str, _Running] = {}
 
-    def follow(self, network: Mapping[str, NetworkSpec]) -> None:
-        """Start and stop what the configuration and the interfaces that are there ask for."""
-        wanted = {name for name, spec in network.items() if spec.dhcp and spec.up}
-        if not wanted and not self._running and not self._leases.held():
-            return
-        links = self._links.links()
-        for name in set(self._running) - wanted:
-            self._end(name, give_back=True)
-        for name in self._leases.held().keys() - wanted:
-            self._take_lease(name, None)
-        for name in sorted(wanted):
-            link, running = links.get(name), self._running.get(name)
-            if running is not None and (
-                link is None or (link.index, link.mac) != (running.index, running.mac)
-            ):
-                self._end(name, give_back=False)
-                running = None
-            if running is not None and link is not None:
-                if link.carrier and not running.carrier:
-                    running.client.confirm()
-                running.carrier = link.carrier
-            elif link is not None and link.ethernet and link.up:
-                self._begin(link)
+    def wish(self, spec: NetworkSpec) -> object:
+        return spec.dhcp
 
-    def stop(self) -> None:
-        """Addresses and leases stay, for the agent that comes next."""
-        for name in list(self._running):
-            self._end(name, give_back=False)
+    def held(self) -> Collection[str]:
+        return self._leases.held()
 
-    def _begin(self, link: Link) -> None:
+    def drop(self, name: str) -> None:
+        self._take_lease(name, None)
+
+    def made(self, link: Link, wish: object, *, is_other: bool) -> tuple[Client, Closing]:
         name, wire = link.name, DhcpWire(link.name)
         client = DhcpClient(
             link.mac,
@@ -85,18 +49,10 @@ class DhcpClients:
             holder_of=lambda address: holder_of(name, bytes.fromhex(link.mac.replace(":", "")), address),
             declined=lambda address, holder: self._leases.note_declined(name, address, holder),
         )
-        loop = Loop(f"dhcp-{name}", client.run, again_s=AGAIN_S)
-        self._running[name] = _Running(client, wire, loop, link.index, link.mac, link.carrier)
-        loop.start()
+        return client, wire
 
-    def _end(self, name: str, *, give_back: bool) -> None:
-        running = self._running.pop(name)
-        running.client.stop()
-        running.loop.stop()
+    def ended(self, name: str) -> None:
         self._leases.forget_declined(name)
-        if give_back:
-            running.client.release()
-        running.wire.close()
 
     def _take(self, name: str, lease: Lease | None) -> None:
         """Called by the client's thread, which must survive what the kernel says."""

@@ -17,9 +17,11 @@ from itertools import islice
 from typing import Any
 
 from weir.adapters import sessions
+from weir.agent.delegations import Delegations
 from weir.agent.leases import Leases
 from weir.agent.port_stages import FirewallStage, HtbStage, Ports, SetsStage
 from weir.agent.stages import (
+    AnnouncingStage,
     Asking,
     Execution,
     Job,
@@ -48,7 +50,7 @@ from weir.compiler import ClassSpec, Compiled, Plan
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Problem
-from weir.parts import BONDS, BRIDGES, FIREWALL, NETWORK, PARTS, ROUTES, SETS, UPLINKS, Parts
+from weir.parts import ANNOUNCING, BONDS, BRIDGES, FIREWALL, NETWORK, PARTS, ROUTES, SETS, UPLINKS, Parts
 from weir.parts.bonds import unconfigured_members
 from weir.parts.bridges import unconfigured_ports
 from weir.parts.delta import Step
@@ -95,6 +97,7 @@ class Executor:
         ports: PortsBackend,
         leases: Leases | None = None,
         known_uplinks: Uplinks | None = None,
+        delegations: Delegations | None = None,
         parts: Parts = PARTS,
         **others: PartBackend[Any, Any, Any],
     ) -> None:
@@ -105,6 +108,7 @@ class Executor:
         self.htb, self.ports = htb, ports
         self.leases = leases or Leases(None)
         self.uplinks = known_uplinks or Uplinks(None)
+        self.delegations = delegations or Delegations(None)
         self.registered = parts
         self._ports = Ports(ports)
         own: dict[str, Any] = {"sets": sets, "firewall": firewall, "network": network, "tuning": tuning}
@@ -120,13 +124,15 @@ class Executor:
         special: dict[str, Stage] = {
             SETS.name: sets,
             FIREWALL.name: rules,
-            NETWORK.name: NetworkStage(self.network, self.leases),
+            NETWORK.name: NetworkStage(self.network, self.leases, self.delegations),
         }
         routes = backends.get(ROUTES.name)
         if isinstance(routes, RoutesBackend):
-            special[ROUTES.name] = RoutesStage(routes, self.leases, self.uplinks)
+            special[ROUTES.name] = RoutesStage(routes, self.leases, self.uplinks, self.delegations)
         if UPLINKS.name in backends:
             special[UPLINKS.name] = UplinksStage(backends[UPLINKS.name], self.leases, self.uplinks)
+        if ANNOUNCING.name in backends:
+            special[ANNOUNCING.name] = AnnouncingStage(backends[ANNOUNCING.name], self.delegations)
         shaping: list[Stage] = [TablesStage(self.tables), HtbStage(self.htb, self._ports), rules.ports_stage]
 
         def stage_of(part: Any) -> Stage:

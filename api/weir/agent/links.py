@@ -54,7 +54,8 @@ def sources(
     found = tunnels.sources(held, configuration, stack)
     bridged = of_wanted(lambda: wanted(BRIDGES), _learnt_of_bridges)
     bonded = of_wanted(lambda: wanted(BONDS), learnt_of_bonds)
-    return {**found, "interface": together(found["interface"], bridged, bonded, *others)}
+    given = configuration.executor.delegations.learn
+    return {**found, "interface": together(found["interface"], bridged, bonded, given, *others)}
 
 
 def together(*learners: Learn) -> Learn:

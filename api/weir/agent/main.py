@@ -48,6 +48,8 @@ from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
 from weir.agent.connections import Connections
 from weir.agent.customer_line import CustomerLine
+from weir.agent.delegations import Delegations
+from weir.agent.dhcp6_clients import Dhcp6Clients
 from weir.agent.dhcp_clients import DhcpClients
 from weir.agent.executor import Executor
 from weir.agent.following import Following
@@ -57,6 +59,7 @@ from weir.agent.handlers import Handlers
 from weir.agent.hosts import Hosts
 from weir.agent.kept_routes import KeptRoutes
 from weir.agent.last_good import LastGood
+from weir.agent.lease_clients import LeaseClients
 from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
 from weir.agent.notify import notify
@@ -154,8 +157,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     events = stack.enter_context(closing(Events()))
     refusing, following = partial(capacity.explaining, lines.capacity), Following(store, last_good)
     configuration = Configuration(executor, Sharing(share), following, lines.capacity, refusing=refusing)
-    dhcp = DhcpClients(links, executor.leases, configuration.take_lease)
-    reconciler = _reconciler(options, configuration, events, links, dhcp, share, routing, sending)
+    clients = _clients(links, executor, configuration)
+    reconciler = _reconciler(options, configuration, events, links, clients, share, routing, sending)
     guard = _guard(options, datapath, configuration, reconciler, routing_protocols.identity, stack)
     found = capabilities.Capabilities(refusals, frr, options.library)
     data = partial(data_partition.state, options.data_state)
@@ -170,7 +173,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     server = _server(options, parts, handlers.closed)
     server.start()
     stack.callback(server.stop)
-    stack.callback(dhcp.stop)
+    stack.callback(_stop, clients)
     names = LeaseNames(served.leases, resolver, partial(_asked_of_services, configuration))
     _begin((reconciler, guard, names, protocols.keeping(routing_protocols, configuration)), stack)
     found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
@@ -279,6 +282,7 @@ def _executor(
         routes=RoutesBackend(frr),
         **parts,
         leases=Leases(state_dir / "leases.json"),
+        delegations=Delegations(state_dir / "delegations.json", lasting(options) / "subnets.json"),
         known_uplinks=Uplinks(state_dir / "uplinks.json"),
         uplinks=UplinksBackend(links),
         ntp=NtpBackend(state_dir / "daemons" / "ntp", sets_clock=options.sets_clock),
@@ -325,7 +329,7 @@ def _reconciler(
     configuration: Configuration,
     events: Events,
     links: Links,
-    dhcp: DhcpClients,
+    clients: tuple[LeaseClients, ...],
     share: ShareController,
     routing: Routing,
     sending: Sending,
@@ -340,16 +344,30 @@ def _reconciler(
         scan_s=options.scan_interval_s,
         check_s=options.check_interval_s,
         fit_sizes=merging.fit,
-        follow_leases=partial(_follow_leases, dhcp, configuration),
+        follow_leases=partial(_follow_leases, clients, configuration),
         keep_early=_early_start(options.early_file, configuration),
         routing=routing,
         sending=sending,
     )
 
 
-def _follow_leases(dhcp: DhcpClients, configuration: Configuration) -> None:
+def _clients(links: Links, executor: Executor, configuration: Configuration) -> tuple[LeaseClients, ...]:
+    """Who asks providers for addresses and prefixes."""
+    return (
+        DhcpClients(links, executor.leases, configuration.take_lease),
+        Dhcp6Clients(links, executor.delegations, configuration.follow_delegations),
+    )
+
+
+def _stop(clients: tuple[LeaseClients, ...]) -> None:
+    for each in clients:
+        each.stop()
+
+
+def _follow_leases(clients: tuple[LeaseClients, ...], configuration: Configuration) -> None:
     if configuration.loaded:
-        dhcp.follow(configuration.compiled.of(NETWORK))
+        for each in clients:
+            each.follow(configuration.compiled.of(NETWORK))
 
 
 def _guard(

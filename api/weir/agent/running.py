@@ -109,6 +109,13 @@ class RunningConfiguration:
             if self.executor.leases.note(ifname, lease) and self._loaded:
                 self._sync(self.executor.looking_at("leases"), "lease")
 
+    def follow_delegations(self, note: Callable[[], bool]) -> None:
+        """`note` says whether something about delegated prefixes changed: bring it to the kernel and to
+        hosts. That is no drift. Raises a `Problem`."""
+        with self.lock:
+            if note() and self._loaded:
+                self._sync(self.executor.looking_at("leases"), "prefix")
+
     def follow_uplinks(self, *, moved: bool) -> None:
         """What is known of uplinks has changed, and with `moved` which one is first: what passes beside the
         stack has a route of its own, and is sent up. That is no drift. Raises a `Problem`."""

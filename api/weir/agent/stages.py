@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
+from weir.agent.delegations import Delegations
 from weir.agent.leases import Leases
 from weir.agent.uplinks import Uplinks
 from weir.backends.backend import TOLD, Backend, Comparison, Look, PartBackend
@@ -20,9 +21,11 @@ from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
-from weir.parts import NETWORK, ROUTES, UPLINKS, Part
+from weir.parts import ANNOUNCING, NETWORK, ROUTES, UPLINKS, Part
+from weir.parts.delta import Delta
 from weir.parts.effect import Effect, Sessions
 from weir.parts.explained import Line
+from weir.parts.network import NetworkSpec
 from weir.parts.part import moved_over
 
 W = TypeVar("W")
@@ -180,22 +183,42 @@ class PartStage(Stage):
 
 
 class NetworkStage(PartStage):
-    """With the addresses of leases."""
+    """With the addresses of leases and delegated prefixes."""
 
-    def __init__(self, backend: PartBackend[Any, Any, Any], leases: Leases) -> None:
+    def __init__(self, backend: PartBackend[Any, Any, Any], leases: Leases, delegations: Delegations) -> None:
         super().__init__(NETWORK, backend)
         self._leases = leases
+        self._delegations = delegations
 
     def wanted(self, target: Target) -> object:
-        return self._leases.on(target.of(NETWORK))
+        return self._delegations.on(self._leases.on(target.of(NETWORK)))
+
+
+class AnnouncingStage(PartStage):
+    """With the parts of delegated prefixes."""
+
+    def __init__(self, backend: PartBackend[Any, Any, Any], delegations: Delegations) -> None:
+        super().__init__(ANNOUNCING, backend)
+        self._delegations = delegations
+
+    def is_touched(self, plan: Plan) -> bool:
+        """Also by another part of the same prefix."""
+        network = plan.of(NETWORK)
+        return super().is_touched(plan) or (network is not None and _takes_another_part(network))
+
+    def wanted(self, target: Target) -> object:
+        return self._delegations.announced(target.of(ANNOUNCING), target.of(NETWORK))
 
 
 class RoutesStage(PartStage):
     """With the routes of leases and PPPoE sessions, which come and go with what is asked of their interface,
     and of uplinks."""
 
-    def __init__(self, backend: RoutesBackend, leases: Leases, uplinks: Uplinks) -> None:
+    def __init__(
+        self, backend: RoutesBackend, leases: Leases, uplinks: Uplinks, delegations: Delegations
+    ) -> None:
         super().__init__(ROUTES, backend)
+        self._delegations = delegations
         self._routes = backend
         self._leases = leases
         self._uplinks = uplinks
@@ -206,6 +229,7 @@ class RoutesStage(PartStage):
     def wanted(self, target: Target) -> object:
         network = target.of(NETWORK)
         routes = self._leases.routes(network, target.of(ROUTES))
+        routes = self._delegations.routes(network, routes)
         return self._uplinks.routes(target.of(UPLINKS), network, self._leases.held(), routes)
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
@@ -235,13 +259,18 @@ class UplinksStage(PartStage):
         return self._uplinks.wanted(target.of(UPLINKS), target.of(NETWORK), self._leases.held())
 
 
+def _takes_another_part(network: Delta[NetworkSpec]) -> bool:
+    pairs = [*network.set, *((old, None) for old in network.removed)]
+    return any((old and old.delegated) != (new and new.delegated) for old, new in pairs)
+
+
 def _moves_others(plan: Plan) -> bool:
     """Whether routes that are no static ones come or go."""
     if UPLINKS in plan.parts:
         return True
     network = plan.of(NETWORK)
     changed = [] if network is None else [*(s for pair in network.set for s in pair), *network.removed]
-    return any(spec is not None and (spec.dhcp or spec.dialled) for spec in changed)
+    return any(spec is not None and (spec.dhcp or spec.dialled or spec.dhcpv6) for spec in changed)
 
 
 class TablesStage(Stage):

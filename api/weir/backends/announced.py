@@ -112,6 +112,8 @@ class Announced:
         found: dict[str, list[str]] = {}
         for name, prefixes in self._held.items():
             spec = wanted.get(name)
+            if spec is not None and spec.is_awaited:
+                continue
             kept = {one.prefix for one in spec.prefixes} if spec else set()
             gone = sorted(
                 prefix

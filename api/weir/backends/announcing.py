@@ -15,12 +15,12 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from weir.adapters import files
 from weir.adapters.daemon import Daemon, Program
 from weir.backends.announced import Announced, config_text, prefixes_in
-from weir.backends.backend import Comparison, Look
+from weir.backends.backend import Comparison, Look, Topic
 from weir.backends.daemons import DaemonBackend, DaemonDifference, DaemonState
 from weir.model.objects import ConfigObject
 from weir.parts.announcing import Wanted
@@ -38,6 +38,8 @@ not understand, and by SIGHUP until it has said what it does then, which is afte
 
 class AnnouncingBackend(DaemonBackend[Wanted]):
     """With `is_unit` systemd runs radvd, as a unit of the image. `memory` outlasts a start of the machine."""
+
+    topics: ClassVar[frozenset[Topic]] = frozenset(("daemons", "leases"))
 
     def __init__(
         self, folder: Path, memory: Path, *, is_unit: bool = False, now: Callable[[], Now] = clock.now

@@ -12,7 +12,8 @@ from weir.parts.routes import RouteSpec
 
 
 def line_of(spec: RouteSpec) -> str:
-    return Route(spec.destination, spec.gateway, spec.interface, spec.blackhole, spec.distance, spec.vrf).line
+    way = spec.gateway, spec.interface, spec.blackhole, spec.distance, spec.vrf, spec.reject
+    return Route(spec.destination, *way).line
 
 
 class Asked:

@@ -29,7 +29,7 @@ def announcing_sense(_view: View, interface: Interface) -> Iterator[Finding]:
     if told is None:
         return
     name = interface.id
-    if _type_of(interface) not in HAS_HOSTS:
+    if type_of(interface) not in HAS_HOSTS:
         text = f"{name} has no hosts that hear announcements"
         yield error("ra-without-hosts", interface, "ra", text)
     elif interface.role == "wan":
@@ -54,7 +54,7 @@ def learning_sense(_view: View, interface: Interface) -> Iterator[Finding]:
     if interface.ipv6_addressing == "static":
         return
     name = interface.id
-    if _type_of(interface) not in HAS_HOSTS:
+    if type_of(interface) not in HAS_HOSTS:
         yield error("slaac-without-routers", interface, _LEARNING, f"no router announces anything on {name}")
     elif interface.vrf is not None:
         text = f"{name} is in the VRF {interface.vrf}, where nothing is learnt yet"
@@ -69,8 +69,8 @@ def learning_sense(_view: View, interface: Interface) -> Iterator[Finding]:
 
 def _prefixes(interface: Interface) -> Iterator[Finding]:
     networks = announced_networks(interface)
-    if not networks:
-        text = f"{interface.id} has no static IPv6 address, so hosts behind it get none"
+    if not networks and interface.delegated is None:
+        text = f"{interface.id} has no IPv6 network, static or delegated, so hosts behind it get none"
         yield warning("ra-no-prefix", interface, "ra", text)
     for network in networks:
         if network.length != SLAAC_BITS:
@@ -80,6 +80,7 @@ def _prefixes(interface: Interface) -> Iterator[Finding]:
             yield warning("ra-prefix-length", interface, "addresses", text)
 
 
-def _type_of(interface: Interface) -> str:
+def type_of(interface: Interface) -> str:
+    """What it is made as, as forms and documents call it."""
     cases = ("vlan", "vrf_table", "wireguard", "pppoe", "bridge", "bond", "loopback")
     return next((name for name in cases if getattr(interface, name) is not None), "ethernet")

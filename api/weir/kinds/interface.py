@@ -22,6 +22,8 @@ from weir.fields import (
 )
 from weir.kinds.announcing import announcing_sense, learning_sense
 from weir.kinds.declaration import Declaration
+from weir.kinds.delegation import RULES as DELEGATION_RULES
+from weir.model.delegation import MAX_SUBNET_ID
 from weir.model.interface import Interface
 from weir.model.limits import (
     MAX_ADDRESSES,
@@ -120,6 +122,7 @@ class LearntAddressState:
 
 
 _LEARNS = When("ipv6_addressing", ("auto",))
+_ASKS, _TAKES = When("dhcpv6"), When("delegated")
 _DIALS = When("type", ("pppoe",))
 
 KIND = Declaration(
@@ -180,6 +183,30 @@ KIND = Declaration(
         "gateway_lifetime_s": Whole(
             0, 2**31, when=_LEARNS, help="For so long the gateway holds, unless it is announced again."
         ),
+        "delegated_prefix": Text(
+            50, when=_ASKS, label="Delegated prefix", help="Of a WAN: what the provider gave by DHCPv6."
+        ),
+        "dhcpv6_address": Text(50, when=_ASKS, label="DHCPv6 address", help="Given beside the prefix."),
+        "dhcpv6_preferred_s": Whole(
+            0, MAX_SECONDS_32, when=_ASKS, label="Preferred for", help="Of the prefix, from now."
+        ),
+        "dhcpv6_valid_s": Whole(
+            0,
+            MAX_SECONDS_32,
+            when=_ASKS,
+            label="Valid for",
+            help="Of the prefix, from now; the provider is asked for more time before.",
+        ),
+        "dhcpv6_failure": Text(
+            400, when=_ASKS, label="Last failure", help="Why there is no prefix, or no more time for it."
+        ),
+        "delegated_network": Text(
+            50, when=_TAKES, label="Delegated network", help="The part of a WAN's prefix that it has now."
+        ),
+        "delegated_subnet": Whole(0, MAX_SUBNET_ID, when=_TAKES, label="Subnet", help="Which part that is."),
+        "delegated_failure": Text(
+            400, when=_TAKES, label="No network", help="Why it has no part of the prefix."
+        ),
         "announced": Rows(
             AnnouncedPrefix,
             MAX_ADDRESSES,
@@ -219,6 +246,7 @@ KIND = Declaration(
         Rule("zone-sense", "interface", zone_sense, own("interface"), False),
         Rule("announcing-sense", "interface", announcing_sense, own("interface"), True),
         Rule("learning-sense", "interface", learning_sense, own("interface"), True),
+        *DELEGATION_RULES,
     ),
     one_of=OneOf(
         "type",

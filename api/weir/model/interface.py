@@ -20,6 +20,7 @@ from weir.fields import (
     Whole,
 )
 from weir.model.announcing import Announcement
+from weir.model.delegation import Delegated, Dhcpv6
 from weir.model.endpoint import parse_key
 from weir.model.limits import (
     MAX_ADDRESSES,
@@ -149,6 +150,26 @@ class Interface(ConfigObject):
             "beside the addresses. A static route to ::/0 wins.",
         ),
     ] = "static"
+    dhcpv6: Annotated[
+        Dhcpv6 | None,
+        Group(
+            Dhcpv6,
+            label="DHCPv6",
+            when=When("type", HAS_HOSTS),
+            help="Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from "
+            "link-local address to link-local address. null: nothing is asked for.",
+        ),
+    ] = None
+    delegated: Annotated[
+        Delegated | None,
+        Group(
+            Delegated,
+            label="Delegated prefix",
+            when=When("type", HAS_HOSTS),
+            help="An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it "
+            "by router advertisements.",
+        ),
+    ] = None
     ra: Annotated[
         Announcement | None,
         Group(
@@ -156,8 +177,8 @@ class Interface(ConfigObject):
             label="Router advertisements",
             importance="folded",
             when=When("type", HAS_HOSTS),
-            help="Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the "
-            "router as their default gateway. null: nothing is announced.",
+            help="Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its "
+            "delegated one, and take the router as their default gateway. null: nothing is announced.",
         ),
     ] = None
     mtu: Annotated[

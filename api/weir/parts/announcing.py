@@ -15,6 +15,9 @@ from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
 from weir.parts.part import EntriesPart
 
+MAX_PREFERRED_S, MAX_VALID_S = 2700, 5400
+"""Of a prefix that a provider may take back: hosts that miss the end are rid of it soon (RFC 9096, 3.4)."""
+
 
 @dataclass(frozen=True, slots=True)
 class PrefixSpec:
@@ -37,6 +40,10 @@ class AnnounceSpec:
     managed: bool
     other: bool
     router_lifetime_s: int
+    most_s: tuple[int, int] | None = None
+    """How long a prefix that a provider gives is preferred and valid at most; None: none is taken."""
+    is_awaited: bool = False
+    """Whether it has such a prefix is not known yet, so none that was announced before ends."""
 
 
 Wanted = Mapping[str, AnnounceSpec]
@@ -62,7 +69,10 @@ class AnnouncingPart(EntriesPart[AnnounceSpec]):
             yield self.text(None, wanted[item.id])
 
     def text(self, old: AnnounceSpec | None, new: AnnounceSpec) -> str:
-        prefixes = ", ".join(one.prefix for one in new.prefixes) or "no prefix"
+        prefixes = ", ".join(
+            [*(one.prefix for one in new.prefixes), *(["a delegated prefix"] if new.most_s else [])]
+        )
+        prefixes = prefixes or "no prefix"
         dns = f", DNS server {', '.join(new.dns_servers)}" if new.dns_servers else ""
         gateway = (
             f"default route for {new.router_lifetime_s} s" if new.router_lifetime_s else "no default route"
@@ -84,6 +94,9 @@ def _spec(item: Interface, told: Announcement, dns: Dns) -> AnnounceSpec:
         managed=told.managed,
         other=told.other,
         router_lifetime_s=told.router_lifetime_s,
+        most_s=None
+        if item.delegated is None
+        else (min(told.preferred_s, MAX_PREFERRED_S), min(told.valid_s, MAX_VALID_S)),
     )
 
 

@@ -12,6 +12,7 @@ from weir.kinds.sets import SetEntry
 from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
+from weir.model.rule import LINK_LOCAL
 from weir.model.vrf import table_of
 from weir.parts.delta import Replaced, Step
 from weir.parts.filter import Lengths, configured
@@ -21,6 +22,8 @@ from weir.parts.part import ReplacedPart
 from weir.parts.rule import NAT_CHAINS, PacketRule
 from weir.parts.sets import head_of
 from weir.parts.zones import ESTABLISHED, NEIGHBOUR_DISCOVERY, Zones, apart, between, to_router, without_zone
+
+DHCPV6_CLIENT_PORT = 546
 
 
 class Rules(tuple[PacketRule, ...]):
@@ -151,7 +154,8 @@ def _made(
     yield from to_router(document, zones, tuple(map(str, services)))
     yield from between(document, zones)
     if wan:
-        yield from _firewall(policy, wan, services)
+        asking = tuple(item.id for item in interfaces if item.id in wan and item.dhcpv6 is not None)
+        yield from _firewall(policy, wan, services, asking)
     yield from apart(zones)
 
 
@@ -178,8 +182,10 @@ def _in_vrfs(
             yield replace(rule, in_interfaces=(), in_members=rule.in_interfaces)
 
 
-def _firewall(policy: Firewall, wan: tuple[str, ...], udp_services: tuple[int, ...]) -> Iterator[PacketRule]:
-    """The policy as rules. Without a WAN there are no rules of it."""
+def _firewall(
+    policy: Firewall, wan: tuple[str, ...], udp_services: tuple[int, ...], asking: tuple[str, ...]
+) -> Iterator[PacketRule]:
+    """The policy as rules. Without a WAN there are no rules of it. `asking` are WANs with DHCPv6."""
     if policy.drop_new_from_wan:
         yield PacketRule("input", "accept", "answers to what the router asked", wan, ct_states=ESTABLISHED)
         yield PacketRule(
@@ -191,6 +197,18 @@ def _firewall(policy: Firewall, wan: tuple[str, ...], udp_services: tuple[int, .
             protocol="icmpv6",
             icmp_types=NEIGHBOUR_DISCOVERY,
         )
+        if asking:  # a question goes to a group, so no connection knows the answer
+            yield PacketRule(
+                "input",
+                "accept",
+                "answers of DHCPv6 servers beside a WAN",
+                asking,
+                family=6,
+                protocol="udp",
+                sources=(LINK_LOCAL.text,),
+                destinations=(LINK_LOCAL.text,),
+                ports=(str(DHCPV6_CLIENT_PORT),),
+            )
         if policy.allow_ping_from_wan:
             yield PacketRule(
                 "input", "accept", "ping", wan, family=4, protocol="icmp", icmp_types=("echo-request",)

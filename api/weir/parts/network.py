@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from weir.model.delegation import Delegated, Dhcpv6
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
 from weir.model.limits import USUAL_MTU_BYTES
@@ -38,6 +39,10 @@ class NetworkSpec:
     """Of an interface that the router makes; without an MTU of its own it has its parent's."""
     dhcp: bool = False
     """An address and routes are asked for; those of a lease come on top of what is configured."""
+    dhcpv6: Dhcpv6 | None = None
+    """A prefix is asked for; an address that is given with it comes on top of what is configured."""
+    delegated: Delegated | None = None
+    """It has the first address of a part of the prefix that another one was given."""
     vrf: str | None = None
     vrf_table: int = 0
     """Of a VRF, which the router makes: its routing table; 0 = it is none."""
@@ -75,7 +80,10 @@ class NetworkPart(EntriesPart[NetworkSpec]):
         state = "up" if new.up else "down"
         mtu = f" mtu {new.mtu}" if new.mtu else ""
         vlan = f" {new.vlan.text}," if new.vlan else ""
-        addresses = " ".join([*new.addresses, *(["DHCP"] if new.dhcp else [])])
+        asked = ["DHCP"] if new.dhcp else []
+        asked += ["DHCPv6"] if new.dhcpv6 else []
+        asked += [f"a part of {new.delegated.uplink}'s prefix"] if new.delegated else []
+        addresses = " ".join([*new.addresses, *asked])
         vrf = f" in VRF {new.vrf}," if new.vrf else ""
         vrf = f" VRF with table {new.vrf_table}," if new.vrf_table else vrf
         vrf = f" {new.device},{vrf}" if new.device else vrf
@@ -122,6 +130,8 @@ def _spec(item: Interface, document: Document, bond: Interface | None) -> Networ
         description=item.description,
         vlan=item.vlan,
         dhcp=item.addressing == "dhcp" and not item.disabled,
+        dhcpv6=None if item.disabled else item.dhcpv6,
+        delegated=None if item.disabled else item.delegated,
         vrf=item.vrf,
         vrf_table=table_of(item) or 0,
         device=device,

@@ -20,6 +20,8 @@ class RouteSpec:
     blackhole: bool
     distance: int
     vrf: str | None = None
+    reject: bool = False
+    """Senders are told that there is no way (RFC 7084, WPD-5)."""
 
 
 class RoutesPart(ObjectsPart[RouteSpec]):

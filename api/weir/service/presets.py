@@ -21,6 +21,7 @@ from weir.kinds.static_route import StaticRoute
 from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.address import parse_address, parse_host
 from weir.model.announcing import Announcement
+from weir.model.delegation import Delegated, Dhcpv6
 from weir.model.interface import Interface, Vlan
 from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject
@@ -56,6 +57,8 @@ class Preset:
     lan: str
     """What its LAN is for."""
     ping_from_wan: bool = False
+    asks_prefix: bool = True
+    """Whether its networks get IPv6 of a prefix that the provider gives by DHCPv6."""
     second: Second | None = None
 
 
@@ -85,6 +88,7 @@ PRESETS: Final = (
         "Customers are apart from the management network and use their own addresses only (BCP 38).",
         "The management network: it reaches this page and the customers.",
         ping_from_wan=True,
+        asks_prefix=False,
         second=Second(
             "customers",
             "Customers",
@@ -137,6 +141,8 @@ class Made:
     findings: list[Finding] = field(default_factory=list)
     fields: dict[tuple[str, str], str] = field(default_factory=dict)
     """Which field of the request is to blame for an object."""
+    taken: Delegated | None = None
+    """What the networks inside take of the WAN's prefix."""
 
     def refuse(self, where: str, message: str, code: str = "invalid") -> None:
         self.findings.append(Finding("error", code, message, "request", "", where))
@@ -163,7 +169,7 @@ def made_of(choices: Choices, ports: Collection[str]) -> Made:
     if made.findings or choices.wan is None:
         return made
     addresses = dict(parts)
-    _make_wan(made, choices.wan, addresses["wan"])
+    _make_wan(made, choices.wan, addresses["wan"], asks_prefix=preset.asks_prefix)
     inside = [_make_lan(made, choices.lan, addresses["preset.lan"])]
     if preset.second is not None and second:
         unknown = choices.unknown or preset.second.unknown
@@ -273,14 +279,18 @@ def _check_overlaps(made: Made, parts: Sequence[tuple[str, tuple[str, ...]]]) ->
 # -- what is made ---------------------------------------------------------------------------------------
 
 
-def _make_wan(made: Made, wan: Uplink, addresses: tuple[str, ...]) -> None:
+def _make_wan(made: Made, wan: Uplink, addresses: tuple[str, ...], *, asks_prefix: bool) -> None:
+    """One without an IPv6 address of its own learns it, and asks for a prefix for the networks inside."""
     learns = not any(":" in text for text in addresses)
+    asks = learns and asks_prefix
+    made.taken = Delegated(wan.port) if asks else None
     interface = Interface(
         wan.port,
         role="wan",
         addresses=addresses,
         addressing=wan.addressing,
         ipv6_addressing="auto" if learns else "static",
+        dhcpv6=Dhcpv6() if asks else None,
         overhead_bytes=usual_overhead_bytes("physical"),
         reverse_path=REVERSE_PATH["wan"],
     )
@@ -289,7 +299,7 @@ def _make_wan(made: Made, wan: Uplink, addresses: tuple[str, ...]) -> None:
 
 
 def _make_lan(made: Made, lan: Network, addresses: tuple[str, ...]) -> Interface:
-    found = _inside("lan", "br-lan", lan.ports, addresses, isolated=False)
+    found = _inside("lan", "br-lan", lan.ports, addresses, isolated=False, taken=made.taken)
     made.add("preset.lan.addresses", found, DhcpServer("lan", found.id))
     return found
 
@@ -299,11 +309,16 @@ def _make_second(
 ) -> Interface:
     if network.vlan_id is None:
         found = _inside(
-            second.zone, f"br-{second.zone}", network.ports, addresses, isolated=True, unknown=unknown
+            *(second.zone, f"br-{second.zone}", network.ports, addresses),
+            isolated=True,
+            unknown=unknown,
+            taken=made.taken,
         )
     else:
         tagged = Vlan(lan, network.vlan_id)
-        found = _inside(second.zone, "", (second.zone,), addresses, vlan=tagged, unknown=unknown)
+        found = _inside(
+            second.zone, "", (second.zone,), addresses, vlan=tagged, unknown=unknown, taken=made.taken
+        )
     zone, where = second.zone, "preset.second.addresses"
     made.add(where, found, DhcpServer(zone, found.id), Zone(zone, REACHES))
     made.add(where, ZonePolicy(f"{zone}-wan", zone, "wan"))
@@ -321,8 +336,10 @@ def _inside(
     isolated: bool = False,
     vlan: Vlan | None = None,
     unknown: Unknown = "allow",
+    taken: Delegated | None = None,
 ) -> Interface:
-    """A port, a bridge of several or a VLAN. Hosts there learn IPv6 where a prefix of it can be announced."""
+    """A port, a bridge of several or a VLAN. Hosts there learn IPv6 where a prefix of it can be announced:
+    its own, or else a part of what the provider gives."""
     members = tuple(BridgePort(name, isolated=isolated) for name in ports)
     found = Interface(
         ports[0] if len(ports) == 1 else bridge,
@@ -335,7 +352,9 @@ def _inside(
         bridge=Bridge(members) if len(ports) > 1 else None,
     )
     has_prefix = any(network.length == SLAAC_BITS for network in announced_networks(found))
-    return replace(found, ra=Announcement()) if has_prefix else found
+    if has_prefix:
+        return replace(found, ra=Announcement())
+    return found if taken is None else replace(found, ra=Announcement(), delegated=taken)
 
 
 def _make_services(made: Made, preset: Preset, inside: Sequence[Interface]) -> None:

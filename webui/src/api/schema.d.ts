@@ -5914,6 +5914,22 @@ export interface components {
             learnt_gateway: string | null;
             /** @description For so long the gateway holds, unless it is announced again. */
             gateway_lifetime_s: number | null;
+            /** @description Of a WAN: what the provider gave by DHCPv6. */
+            delegated_prefix: string | null;
+            /** @description Given beside the prefix. */
+            dhcpv6_address: string | null;
+            /** @description Of the prefix, from now. */
+            dhcpv6_preferred_s: number | null;
+            /** @description Of the prefix, from now; the provider is asked for more time before. */
+            dhcpv6_valid_s: number | null;
+            /** @description Why there is no prefix, or no more time for it. */
+            dhcpv6_failure: string | null;
+            /** @description The part of a WAN's prefix that it has now. */
+            delegated_network: string | null;
+            /** @description Which part that is. */
+            delegated_subnet: number | null;
+            /** @description Why it has no part of the prefix. */
+            delegated_failure: string | null;
             /** @description What radvd was given and has read, also prefixes that hosts are to give up. */
             announced: components["schemas"]["AnnouncedPrefix"][] | null;
             /** @description Of PPPoE: `waiting` until the next try, or for the interface that leads to the provider. */
@@ -5947,6 +5963,14 @@ export interface components {
             stale_since: string | null;
             stale_reason: string | null;
             fields: components["schemas"]["InterfaceStateFields"];
+        };
+        Dhcpv6: {
+            pd_hint: number;
+            address: boolean;
+        };
+        Delegated: {
+            uplink: string;
+            subnet_id: number | null;
         };
         Announcement: {
             dns: boolean;
@@ -6060,6 +6084,27 @@ export interface components {
             items: components["schemas"]["Interface"][];
             next_cursor: string | null;
             total: number;
+        };
+        Dhcpv6Input: {
+            /**
+             * @description The length of the prefix that is asked for; the provider decides. A /56 is enough for 256 networks, a /64 for one.
+             * @default 56
+             */
+            pd_hint: number;
+            /**
+             * @description Whether it asks for an address of its own as well (IA_NA), where routers there announce no prefix.
+             * @default false
+             */
+            address: boolean;
+        };
+        DelegatedInput: {
+            /** @description The WAN that asks for the prefix. */
+            uplink: string;
+            /**
+             * @description Which /64 of the prefix: 0 is the first. null: the first that is free, and the same from then on.
+             * @default null
+             */
+            subnet_id: number | null;
         };
         AnnouncementInput: {
             /**
@@ -6311,6 +6356,18 @@ export interface components {
             delete?: string[];
         };
         InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["PppoeInterfaceInput"] | components["schemas"]["BridgeInterfaceInput"] | components["schemas"]["BondInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
+        Dhcpv6Patch: {
+            /** @description The length of the prefix that is asked for; the provider decides. A /56 is enough for 256 networks, a /64 for one. */
+            pd_hint?: number | null;
+            /** @description Whether it asks for an address of its own as well (IA_NA), where routers there announce no prefix. */
+            address?: boolean | null;
+        };
+        DelegatedPatch: {
+            /** @description The WAN that asks for the prefix. */
+            uplink?: string | null;
+            /** @description Which /64 of the prefix: 0 is the first. null: the first that is free, and the same from then on. */
+            subnet_id?: number | null;
+        };
         AnnouncementPatch: {
             /** @description Names this router as DNS server (RFC 8106) where the name service answers hosts here. */
             dns?: boolean | null;
@@ -6442,7 +6499,11 @@ export interface components {
              * @enum {string|null}
              */
             ipv6_addressing?: "static" | "auto" | null;
-            /** @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced. */
+            /** @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for. */
+            dhcpv6?: components["schemas"]["Dhcpv6Patch"] | null;
+            /** @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements. */
+            delegated?: components["schemas"]["DelegatedPatch"] | null;
+            /** @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced. */
             ra?: components["schemas"]["AnnouncementPatch"] | null;
             /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500. */
             mtu?: number | null;
@@ -15540,6 +15601,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15577,6 +15640,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15614,6 +15679,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15651,6 +15718,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15688,6 +15757,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15725,6 +15796,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15762,6 +15835,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15799,6 +15874,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -15851,7 +15928,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -15950,7 +16037,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16050,7 +16147,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16150,7 +16257,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16250,7 +16367,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16350,7 +16477,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16450,7 +16587,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16550,7 +16697,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16650,7 +16807,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16752,7 +16919,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16855,7 +17032,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -16958,7 +17145,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -17061,7 +17258,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -17164,7 +17371,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -17267,7 +17484,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -17370,7 +17597,17 @@ export interface components {
              */
             ipv6_addressing: "static" | "auto";
             /**
-             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses, and take the router as their default gateway. null: nothing is announced.
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
              * @default null
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
@@ -17458,6 +17695,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -17490,6 +17729,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -17522,6 +17763,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -17554,6 +17797,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -17586,6 +17831,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -17618,6 +17865,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -17650,6 +17899,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;
@@ -17682,6 +17933,8 @@ export interface components {
             addresses: string[];
             addressing: string;
             ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
             description: string;

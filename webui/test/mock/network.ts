@@ -28,6 +28,8 @@ const port = (id: string, role: string, address: string): Interface => ({
   addresses: [address],
   addressing: "static",
   ipv6_addressing: "static",
+  dhcpv6: null,
+  delegated: null,
   ra: null,
   mtu: null,
   description: role === "lan" ? "customers" : "provider",

@@ -86,6 +86,8 @@ def _of_member(master: Interface, member: Interface) -> Iterator[Finding]:
         (bool(member.addresses), "have addresses of its own: give them to"),
         (member.addressing != "static", "ask for an address by DHCP: choose that at"),
         (member.ipv6_addressing != "static", "learn addresses: choose that at"),
+        (member.dhcpv6 is not None, "ask for a prefix: choose that at"),
+        (member.delegated is not None, "take a part of a prefix: choose that at"),
         (member.ra is not None, "announce anything: do that at"),
         (member.role not in (NO_ZONE, OPEN), f"have the role {member.role}: give it to"),
         (member.vrf is not None, f"be in VRF {member.vrf}: choose that at"),

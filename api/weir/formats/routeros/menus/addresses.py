@@ -32,7 +32,7 @@ def _address(router: Router, row: Row) -> None:
     if row.get("eui_64"):
         raise ValueError("With eui-64 the address follows from the hardware, which the file does not name.")
     if row.get("pool"):
-        raise ValueError("It comes from a delegated prefix, which Weir does not ask for.")
+        raise ValueError("It is of a delegated prefix: set `delegated` at the interface.")
     if row.get("network") not in (None, str(ip_interface(address).network.network_address)):
         row.warn("peer", f"Its peer {row.values['network']} is not taken: add a static route to it.")
     wanted.body["addresses"] = list(dict.fromkeys([*wanted.body.get("addresses", ()), address]))
