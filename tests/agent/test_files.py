@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from weir.adapters import files
+from weir.adapters import files, frr
 from weir.adapters.frr import Frr
-from weir.model.problem import ApplyFailed
+from weir.model.problem import ApplyFailed, Unavailable
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -37,3 +37,12 @@ def test_routes_that_cannot_be_written_for_frr_name_the_file(tmp_path: Path) -> 
     with pytest.raises(ApplyFailed, match=r"gone/routes\.conf: the routes for FRR cannot") as caught:
         Frr(tmp_path, tmp_path / "gone").check(["ip route 10.0.0.0/8 blackhole"])
     assert caught.value.code == "frr-file"
+
+
+def test_vtysh_has_longer_for_a_file_of_many_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"ip route 10.{n}.0.0/16 blackhole" for n in range(60)]
+    monkeypatch.setattr(frr, "_TIMEOUT_S", 0.001)
+    with pytest.raises(Unavailable):
+        Frr(tmp_path, tmp_path).check(lines)
+    monkeypatch.setattr(frr, "_PER_LINE_S", 1.0)
+    Frr(tmp_path, tmp_path).check(lines)

@@ -31,6 +31,9 @@ from weir.model.problem import ApplyFailed, Problem, Unavailable
 
 OUR_TAG = 87
 _TIMEOUT_S = 30.0
+_PER_LINE_S = 0.0008
+"""So much longer for each line of a file: 50,000 routes took vtysh more than 30 s on a busy machine. Judging
+and writing them ends within what the API waits for so many changes (`weir.service.commit`)."""
 _ANSWER_S = 0.3
 """A daemon that is well says its version within this."""
 _SEEN_S = 1.0
@@ -140,10 +143,10 @@ class Frr:
         except ApplyFailed:  # there is none
             return []
 
-    def check(self, lines: Iterable[str]) -> None:
+    def check(self, lines: Sequence[str]) -> None:
         """Let vtysh judge a whole file of routes. Raises `ApplyFailed` naming the line."""
         with _file(self._work_dir, lines) as path:
-            run([*self._vtysh, "-C", "-f", path], timeout_s=_TIMEOUT_S)
+            run([*self._vtysh, "-C", "-f", path], timeout_s=_patience_s(lines))
 
     def change(self, add: Sequence[str], remove: Sequence[str]) -> None:
         """Add, then remove; but what is to have another distance goes before it comes, as FRR's `no` takes a
@@ -157,7 +160,7 @@ class Frr:
             reason = self.down_reason()
             if reason:
                 raise Unavailable(reason, code="frr-down")
-            self._write(lines, _TIMEOUT_S, self._owner())
+            self._write(lines, _patience_s(lines), self._owner())
 
     # -- blocks ------------------------------------------------------------------------------------------
 
@@ -224,6 +227,10 @@ class Frr:
                 run([*self._vtysh, *one, "-f", path], timeout_s=max(until_s - time.monotonic(), 0.1))
         finally:
             self._writing.release()
+
+
+def _patience_s(lines: Sequence[str]) -> float:
+    return _TIMEOUT_S + _PER_LINE_S * len(lines)
 
 
 def without_distance(line: str) -> str:
