@@ -6,11 +6,15 @@ On a kernel with fq the limits are kept by pacing, elsewhere by policing: the pr
 
 from __future__ import annotations
 
+from datetime import date
+from typing import Any
+
 import pytest
 
 from lab import measure, plan
 from lab.measure import Flow
 from tests.router import MEGABIT, Router, customer, rate
+from weir.model.schedule import DAYS
 
 SERVER = {4: plan.INTERNET_ADDRESSES[0], 6: plan.INTERNET_ADDRESSES[plan.INTERNET_COUNT]}
 TOLERANCE = 0.02
@@ -133,14 +137,20 @@ def test_a_disabled_queue_limits_nothing_and_an_enabled_one_does_at_once(router:
     assert held.rate_bps == pytest.approx(2e6, rel=TOLERANCE)
 
 
-def test_the_customer_of_a_disabled_queue_is_held_by_its_parent(router: Router) -> None:
+NOT_TODAY = {"days": [DAYS[(date.today().weekday() + 3) % 7]]}
+"""Hours of another day, whatever the time zone, and also when midnight comes."""
+
+
+@pytest.mark.parametrize("closed", [{"disabled": True}, {"time": NOT_TODAY}], ids=["disabled", "hours"])
+def test_the_customer_of_a_queue_that_is_disabled_or_outside_its_hours_is_held_by_its_parent(
+    router: Router, closed: dict[str, Any]
+) -> None:
     """Its own limit is gone; the tower's is what was sold, and holds for all of its customers together."""
     tower = {"id": "tower", "name": "tower", "max_limit_bps": rate(4, 4)}
-    child = customer(0, parent="tower", max_limit_bps=rate(2, 2), disabled=True)
+    child = customer(0, parent="tower", max_limit_bps=rate(2, 2), **closed)
     router.bulk(upsert=[tower, child, customer(1, parent="tower")])
-    (alone,) = measure.measure([flow(0, "upload", 8)])
+    alone, *both = measure.measure([flow(0, "upload", 8), flow(0, "download", 6), flow(1, "download", 6)])
     assert alone.rate_bps == pytest.approx(4e6, rel=TOLERANCE)
-    both = measure.measure([flow(0, "download", 6), flow(1, "download", 6)])
     assert sum(item.rate_bps for item in both) == pytest.approx(4e6, rel=TOTAL_TOLERANCE)
     assert "meanwhile" in router.api.call("GET", "/queues/c0/explain")["compiled"]
 
