@@ -9,7 +9,8 @@ import pytest
 
 from tests.service.router import ANNA, Router, queue
 from weir.model.objects import Pair, Queue
-from weir.model.problem import Conflict
+from weir.model.packed_changes import PackedChanges
+from weir.model.problem import Conflict, Unsupported
 from weir.service.imports import ImportService
 
 MANY = 3000
@@ -56,6 +57,32 @@ def test_a_commit_of_thousands_never_makes_all_objects_at_once(
     assert router.agent.kernel == router.running
     again = imports.read(ANNA, "routeros", {"export.rsc": export(MANY)})
     assert not again.edits
+
+
+def test_an_import_of_more_queues_than_there_is_room_for_is_counted_first_and_its_report_stays(
+    router: Router, imports: ImportService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """200,000 were read, compared, encoded and validated for a minute, and the report was lost."""
+    router.agent.class_capacity = MANY - 1
+    asked: list[str] = []
+    router.agent.behave = asked.append
+    report = imports.read(ANNA, "routeros", {"export.rsc": export(MANY)})
+    words = f"There would be {MANY} queues, and this router has room for {MANY - 1}. Nothing was changed."
+    assert ("error", "too-many-queues", words) in {
+        (found.severity, found.code, found.message) for found in report.findings
+    }
+    assert report.preview_reason == words
+    made: list[object] = []
+    for name in ("at", "_of_queue"):
+        monkeypatch.setattr(PackedChanges, name, lambda *given: made.append(given))
+    with pytest.raises(Unsupported, match=words) as caught:
+        imports.commit(ANNA, report.id, "", None)
+    assert (caught.value.code, made, asked) == ("too-many-queues", [], [])
+    monkeypatch.undo()
+    assert imports.get(ANNA, report.id) is report
+    router.agent.class_capacity = MANY
+    imports.commit(ANNA, report.id, "", None)
+    assert len(router.running) == MANY
 
 
 def test_a_second_import_changes_what_differs_and_replaces_all_when_asked(

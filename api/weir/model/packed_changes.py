@@ -62,6 +62,12 @@ class PackedChanges(LazyList[Change]):
         found = {change.kind for change in self._others}
         return found | {"queue"} if any(place >= 0 for place in self._places) else found
 
+    def more_queues(self, document: Document | None = None) -> int:
+        """How many more queues there are afterwards than in a document; by default in the changed one."""
+        present = (self._document if document is None else document).of_kind("queue")
+        each = (self._queues.values(place) for place in self._places if place >= 0)
+        return sum((values is not None) - (queue_id in present) for queue_id, values in each)
+
     def against(self, document: Document) -> PackedChanges:
         """The changes to a document, which must stay as it is; those that change nothing are left out."""
         twin = PackedChanges.__new__(PackedChanges)
@@ -83,6 +89,15 @@ class PackedChanges(LazyList[Change]):
         queue_id, values = self._queues.values(place)
         old = document.queue(queue_id)
         return values is not None if old is None else old != self._queues.new(queue_id, values)
+
+
+def more_queues(changes: Iterable[Change]) -> int:
+    """How many more queues there are after the changes than before; of packed ones none is made for it."""
+    if isinstance(changes, PackedChanges):
+        return changes.more_queues()
+    return sum(
+        (change.new is not None) - (change.old is not None) for change in changes if change.kind == "queue"
+    )
 
 
 def kinds_of(changes: Iterable[Change]) -> set[Kind]:

@@ -30,8 +30,10 @@ from typing import Any
 
 from weir.model.document import Change
 from weir.model.problem import Conflict, Problem, Unsupported
+from weir.model.packed_changes import more_queues
 from weir.service.audit import AuditService, entry_of
 from weir.service.preparation import (
+from weir.service.packed_edits import any_queue, more_queues_by
     ROUNDS,
     Outdated,
     Prepared,
@@ -112,11 +114,8 @@ class Committer:
     def _run_large(self, by: Principal, request: Request, timing: Timing) -> Committed:
         """Prepare before the lock; at last under it, when others are faster each time."""
         for _ in range(ROUNDS):
-            read = read_request(request, self._store)
+            read = read_request(request, self._store, self._require_room_for_changes)
             timing.mark("read")
-            full = self._why_no_room(read.versions.more)
-            if full is not None:
-                raise Unsupported(full, code="too-many-queues")
             try:
                 with self._agent.connection() as link:  # closed by an exception: the agent forgets
                     ready = self._prepared_by_both(link, request, read, timing)
@@ -174,17 +173,23 @@ class Committer:
         Counted first, as validating and applying so many takes a minute. None where there is room, where the
         agent does not say, and for few edits, which the agent refuses quickly.
         """
-        if len(edits) <= MANY or all(edit.kind != "queue" for edit in edits):
+        if len(edits) <= MANY or not any_queue(edits):
             return None
         with self._running.document_for(len(edits)) as document:
-            present = document.of_kind("queue")
-            more = sum(_growth(edit, edit.id in present) for edit in edits)
+            more = more_queues_by(edits, document)
         return self._why_no_room(more)
 
     def _why_no_room(self, more: int) -> str | None:
         """The same of so many more queues than there are."""
         if more <= 0:
             return None
+    def require_room(self, edits: Sequence[Edit]) -> None:
+        """Raises `Unsupported` (`too-many-queues`) where `why_no_room` has a sentence."""
+        _raise_if_full(self.why_no_room(edits))
+
+    def _require_room_for_changes(self, changes: Sequence[Change]) -> None:
+        _raise_if_full(self._why_no_room(more_queues(changes)))
+
         with self._running.document() as document:
             queues = len(document.of_kind("queue")) + more
         try:
@@ -290,8 +295,9 @@ def _patience_s(count: int) -> float:
     return APPLY_TIMEOUT_S + APPLY_TIMEOUT_PER_CHANGE_S * count
 
 
-def _growth(edit: Edit, exists: bool) -> int:
-    return 0 if edit.kind != "queue" else (edit.new is not None) - exists
+def _raise_if_full(sentence: str | None) -> None:
+    if sentence is not None:
+        raise Unsupported(sentence, code="too-many-queues")
 
 
 def hash_of(token: str) -> bytes:

@@ -170,6 +170,7 @@ class ConfigService:
     ) -> Committed:
         """Commit the edits together; with `expected_head` only on that revision (`Conflict`,
         `outdated`). Raises as `Committer.run` does; then nothing was changed. `audited_as`: see `Request`."""
+        self._committer.require_room(edits)
 
         def produce(transaction: ReadTransaction) -> Sequence[Change]:
             with self._running.document_for(len(edits)) as document:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from weir.model.document import Change, Document
 from weir.model.packed import LazyList
@@ -39,3 +39,24 @@ class PackedEdits(LazyList[Edit]):
     def changes(self, document: Document) -> PackedChanges:
         """What they come down to on a document as it is now."""
         return self._changes.against(document.copy())
+
+    def any_queue(self) -> bool:
+        return "queue" in self._changes.kinds
+
+    def more_queues(self, document: Document) -> int:
+        return self._changes.more_queues(document)
+
+
+def any_queue(edits: Sequence[Edit]) -> bool:
+    """Whether they are about queues, too; of packed ones none is made for it."""
+    if isinstance(edits, PackedEdits):
+        return edits.any_queue()
+    return any(edit.kind == "queue" for edit in edits)
+
+
+def more_queues_by(edits: Sequence[Edit], document: Document) -> int:
+    """How many more queues there are after the edits than in a document; none of packed ones is made."""
+    if isinstance(edits, PackedEdits):
+        return edits.more_queues(document)
+    present = document.of_kind("queue")
+    return sum((edit.new is not None) - (edit.id in present) for edit in edits if edit.kind == "queue")

@@ -9,8 +9,8 @@ what would have been refused after theirs is found there; where both touch an ob
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from weir.model.document import Change
 from weir.model.problem import Conflict, Invalid
@@ -85,12 +85,16 @@ def tried(changes: Sequence[Change], request: Request, running: Running) -> Tria
     return trial
 
 
-def read_request(request: Request, store: ConfigStore) -> Read:
-    """On a snapshot; nobody waits. Raises `Conflict`, and what `produce` raises."""
+def read_request(
+    request: Request, store: ConfigStore, require_room: Callable[[Sequence[Change]], None]
+) -> Read:
+    """On a snapshot; nobody waits. Raises `Conflict`, and what `produce` and `require_room` raise, before
+    thousands are encoded in vain."""
     epoch = store.epoch
     with store.reading() as transaction:
         refuse_early(request, transaction)
         state = None if request.state is None else request.state(transaction)
+        require_room(changes)
         changes = request.produce(transaction)
         return Read(epoch, transaction.head, changes, ChangedVersions(changes), state)
 

@@ -7,7 +7,7 @@ import json
 import marshal
 import sqlite3
 import zlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -44,7 +44,6 @@ class ChangedVersions:
     def __init__(self, changes: Iterable[Change]) -> None:
         self._targets = TargetMoves()
         self._keys = defaultdict[Kind, list[str]](list)
-        self._begun = Counter[Kind]()
         self.count = 0
         """How many changes there are."""
         self._pieces = [
@@ -57,9 +56,7 @@ class ChangedVersions:
         ]
         self.ended = sum(map(len, self._keys.values()))
         """How many versions end."""
-        self.more = self._begun.get("queue", 0) - len(self._keys["queue"])
-        """How many more queues there are afterwards."""
-        del self._keys, self._begun
+        del self._keys
 
     def _rows(self, changes: Iterable[Change]) -> Iterator[tuple[Any, ...]]:
         for change in changes:
@@ -69,8 +66,6 @@ class ChangedVersions:
             if change.old is not None:
                 self._keys[change.kind].append(change.id)
             item = change.new
-            if item is not None:
-                self._begun[change.kind] += 1
             yield (
                 (change.kind, change.id)
                 if item is None
