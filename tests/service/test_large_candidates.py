@@ -149,6 +149,36 @@ def test_a_candidate_that_moves_on_is_not_worked_out_in_its_old_state(
     assert len(previews) == 2
 
 
+def test_the_effect_is_not_worked_out_while_the_candidate_is_committed(
+    router: Router, previews: list[threading.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who pressed Commit while it was, had 50,000 changes validated and compiled twice at the same time."""
+    stage(router)
+    begun, goes_on = threading.Event(), threading.Event()
+    effects_of = candidates.changes_of
+
+    def hold(*given: Any) -> Any:
+        begun.set()
+        assert goes_on.wait(60)
+        return effects_of(*given)
+
+    monkeypatch.setattr(candidates, "changes_of", hold)
+    assert diff(router).effect is None
+    assert begun.wait(60)
+    during: list[object] = []
+
+    def meanwhile(moment: str) -> None:
+        if moment == "before-apply":
+            goes_on.set()
+            during.append(diff(router, wait_s=0.3).effect)
+
+    router.agent.behave = meanwhile
+    router.service.candidates.commit(ANNA, "")
+    assert during == [None]
+    assert previews == [], "the agent was asked for what it was doing"
+    assert len(router.running) == COUNT
+
+
 def test_counts_leave_out_what_changes_nothing(router: Router) -> None:
     router.put(queue("q1"), queue("q2"), queue("q3"))
     faster = queue("q2", max_limit_bps=Pair(5_000_000, 5_000_000))

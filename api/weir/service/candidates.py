@@ -7,7 +7,7 @@ was staged is a conflict, and the owner says whose version stays.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from sqlite3 import Connection
@@ -23,7 +23,7 @@ from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
 from weir.service.configuration import ask_preview, no_room
 from weir.service.edits import changes_of, changes_to
-from weir.service.effects import Effects, Newest
+from weir.service.effects import Effects, Newest, PutOff
 from weir.service.permissions import requires
 from weir.service.request import Request
 from weir.service.running_document import MANY, Running
@@ -281,15 +281,17 @@ class CandidateService:
     def _effect_of(self, by: Principal, key: Hashable, count: int, wait_s: float) -> Effect | None:
         if count <= MANY:
             return self._work_out(by)
-        future = self._effects.of(by.username, key, lambda: self._work_out(by))
+        future = self._effects.of(by.username, key, lambda wanted: self._work_out(by, wanted=wanted))
         try:
             return future.result(max(wait_s, 0.0))
-        except TimeoutError:
+        except (TimeoutError, PutOff):
             return None
 
-    def _work_out(self, by: Principal, most: int | None = None) -> Effect:
+    def _work_out(
+        self, by: Principal, most: int | None = None, wanted: Callable[[], None] = lambda: None
+    ) -> Effect:
         """Validation, and what the agent would do; the agent is not asked where validation finds errors, and
-        not about more than `most` changes."""
+        not about more than `most` changes. `wanted` raises when nobody needs it any more."""
         with self._store.snapshot() as connection:
             if candidates.get(connection, by.username) is None:
                 raise no_candidate()
@@ -297,9 +299,11 @@ class CandidateService:
         full = self._committer.why_no_room(edits)
         if full is not None:
             return Effect(None, [no_room(full)], "Validation finds errors.")
+        wanted()
         trial = self._running.try_changes(partial(changes_of, edits))
         count, changes, findings = len(edits), trial.changes, trial.findings
         del edits, trial  # another document of thousands of queues: not while the agent works
+        wanted()
         preview = reason = None
         if any(finding.severity == "error" for finding in findings):
             reason = "Validation finds errors."
@@ -360,17 +364,9 @@ class CandidateService:
         def discard(transaction: WriteTransaction) -> None:
             candidates.discard(transaction.connection, by.username)
 
-        committed = self._committer.run(
-            by,
-            Request(
-                produce=produce,
-                message=message,
-                confirm_within_s=confirm_within_s,
-                also=discard,
-                size=size,
-                state=state,
-            ),
-        )
+        asked = Request(produce, "commit", message, confirm_within_s, also=discard, size=size, state=state)
+        with self._effects.put_off(by.username):
+            committed = self._committer.run(by, asked)
         self._objects.forget()
         return committed
 

@@ -8,8 +8,11 @@ that ask for it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
 from typing import Generic, TypeVar
 
 from weir.memory import give_back_soon
@@ -18,6 +21,8 @@ from weir.service.types import Effect
 
 MAX_OWNERS = 8
 Value = TypeVar("Value")
+Compute = Callable[[Callable[[], None]], Effect]
+"""Works an effect out, and calls what it is given between its steps: that raises when nobody needs it."""
 
 
 class Newest(Generic[Value]):
@@ -63,18 +68,29 @@ class Newest(Generic[Value]):
         self.get(owner, key, lambda: value)
 
 
+class PutOff(Conflict):
+    """Nobody works it out while the candidate is being committed."""
+
+
 class Effects:
     """Effects of candidates; one is worked out at a time. Thread-safe."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
         self._newest = Newest[Future[Effect]]()
+        self._put_off = Counter[str]()
+        """Owners whose candidates are being committed."""
+        self._counting = threading.Lock()
 
-    def of(self, owner: str, key: Hashable, compute: Callable[[], Effect]) -> Future[Effect]:
+    def of(self, owner: str, key: Hashable, compute: Compute) -> Future[Effect]:
         """The effect of the candidate whose state `key` names; `compute` is called when it is not known yet.
 
-        The future fails with `Conflict` when the candidate was changed before its turn came.
+        The future fails with `Conflict` when the candidate was changed before its turn came. While it is put
+        off it has no end: ask again.
         """
+        known = self._newest.known(owner, key)
+        if self._put_off[owner] and (known is None or not known.done() or known.exception() is not None):
+            return Future()
 
         def begin() -> Future[Effect]:
             future: Future[Effect] = Future()
@@ -83,13 +99,33 @@ class Effects:
 
         return self._newest.get(owner, key, begin, usable=_has_not_failed)
 
-    def _work_out(self, owner: str, future: Future[Effect], compute: Callable[[], Effect]) -> None:
+    @contextmanager
+    def put_off(self, owner: str) -> Iterator[None]:
+        """In the block the effect of the owner's candidate is not begun, and not gone on with: the candidate
+        is being committed, which works out the same, and both would take twice as long."""
+        self._count(owner, 1)
+        try:
+            yield
+        finally:
+            self._count(owner, -1)
+
+    def _count(self, owner: str, more: int) -> None:
+        with self._counting:
+            self._put_off[owner] += more
+
+    def _require_wanted(self, owner: str) -> None:
+        if self._put_off[owner]:
+            raise PutOff("the candidate is being committed", code="outdated")
+
+    def _work_out(self, owner: str, future: Future[Effect], compute: Compute) -> None:
         with self._turn:
             if not self._newest.has(owner, future):
                 future.set_exception(Conflict("the candidate was changed meanwhile", code="outdated"))
                 return
+            wanted = partial(self._require_wanted, owner)
             try:
-                future.set_result(compute())
+                wanted()
+                future.set_result(compute(wanted))
             except BaseException as error:  # noqa: BLE001  # it is raised where somebody asks for the result
                 future.set_exception(error)
             finally:
