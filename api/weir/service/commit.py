@@ -3,6 +3,7 @@
 
     thousands of changes: read and encode      before anybody waits (`weir.service.preparation`)
         validate, while the agent: prepare     validates and compiles them, before anybody waits
+        validate what was committed since      before anybody waits
     connect to the agent                       down: refused before anything is written
     take the store's write lock
         catch up, check what was expected, validate (or what was committed since)
@@ -24,20 +25,21 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from weir.model.document import Change
-from weir.model.problem import Conflict, Problem, Unsupported
 from weir.model.packed_changes import more_queues
+from weir.model.problem import Conflict, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
-from weir.service.preparation import (
 from weir.service.packed_edits import any_queue, more_queues_by
+from weir.service.preparation import (
     ROUNDS,
     Outdated,
     Prepared,
     Read,
+    catch_up,
     confirm,
     prepare,
     read_request,
@@ -119,6 +121,8 @@ class Committer:
             try:
                 with self._agent.connection() as link:  # closed by an exception: the agent forgets
                     ready = self._prepared_by_both(link, request, read, timing)
+                    ready = replace(ready, prepared=catch_up(ready.prepared, request, self._store))
+                    timing.mark("catch-up")
                     with self._turn.of(len(read.changes)):
                         return self._run_on(link, by, request, ready, timing)
             except Outdated as reason:
@@ -179,10 +183,6 @@ class Committer:
             more = more_queues_by(edits, document)
         return self._why_no_room(more)
 
-    def _why_no_room(self, more: int) -> str | None:
-        """The same of so many more queues than there are."""
-        if more <= 0:
-            return None
     def require_room(self, edits: Sequence[Edit]) -> None:
         """Raises `Unsupported` (`too-many-queues`) where `why_no_room` has a sentence."""
         _raise_if_full(self.why_no_room(edits))
@@ -190,6 +190,10 @@ class Committer:
     def _require_room_for_changes(self, changes: Sequence[Change]) -> None:
         _raise_if_full(self._why_no_room(more_queues(changes)))
 
+    def _why_no_room(self, more: int) -> str | None:
+        """The same of so many more queues than there are."""
+        if more <= 0:
+            return None
         with self._running.document() as document:
             queues = len(document.of_kind("queue")) + more
         try:

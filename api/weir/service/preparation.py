@@ -18,7 +18,6 @@ from weir.model.rules import validate
 from weir.service.request import Request
 from weir.service.running_document import MANY, Running, Trial, require_valid
 from weir.store import ConfigStore, ReadTransaction
-from weir.store.transaction import WriteTransaction
 from weir.store.versions import ChangedVersions
 
 ROUNDS = 3
@@ -88,14 +87,14 @@ def tried(changes: Sequence[Change], request: Request, running: Running) -> Tria
 def read_request(
     request: Request, store: ConfigStore, require_room: Callable[[Sequence[Change]], None]
 ) -> Read:
-    """On a snapshot; nobody waits. Raises `Conflict`, and what `produce` and `require_room` raise, before
-    thousands are encoded in vain."""
+    """On a snapshot; nobody waits. Raises `Conflict`, and what `produce` and, before anything is encoded,
+    `require_room` raise."""
     epoch = store.epoch
     with store.reading() as transaction:
         refuse_early(request, transaction)
         state = None if request.state is None else request.state(transaction)
-        require_room(changes)
         changes = request.produce(transaction)
+        require_room(changes)
         return Read(epoch, transaction.head, changes, ChangedVersions(changes), state)
 
 
@@ -106,8 +105,22 @@ def prepare(read: Read, request: Request, running: Running) -> Prepared:
     return Prepared(read, trial, frozenset((change.kind, change.id) for change in read.changes))
 
 
-def confirm(prepared: Prepared, request: Request, store: ConfigStore, transaction: WriteTransaction) -> Trial:
-    """The trial, under the write lock and with what was committed since.
+def catch_up(prepared: Prepared, request: Request, store: ConfigStore) -> Prepared:
+    """With what was committed while it was prepared; nobody waits. Under the lock hundreds of single changes
+    took longer to look at than all else but writing. Raises as `confirm`."""
+    with store.reading() as transaction:
+        trial = confirm(prepared, request, store, transaction)
+        head = transaction.head
+    trial.make_ready()
+    flags = (
+        trial.flags if trial.revision == head else None
+    )  # they hold for the revision on which it was tried
+    read, trial = replace(prepared.read, read_at=head), replace(trial, revision=head, flags=flags)
+    return replace(prepared, read=read, trial=trial)
+
+
+def confirm(prepared: Prepared, request: Request, store: ConfigStore, transaction: ReadTransaction) -> Trial:
+    """The trial, at the transaction's head and with what was committed since.
 
     Raises `Outdated` when it has to be prepared once more, and `Invalid` when the changes of others and these
     are valid alone, but not together.

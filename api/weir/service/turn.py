@@ -17,8 +17,9 @@ WAIT_S = 10.0
 MAX_WAIT_S = 60.0
 """... and never longer than this: a browser gives up after a minute. A commit of thousands, which others have
 let pass while it was prepared, always waits as long."""
-MAX_WAITING = 16
-"""Who reads must find a thread, too: of those that answer requests, so many may wait for a large commit."""
+MAX_WAITING = 32
+"""Who reads must find a thread, too: of the 64 that answer requests, so many may wait for a large commit.
+Who is refused asks again, and that takes more from the commit than waiting does."""
 MANY = 2000
 FIRST_GUESS_S = 0.0002
 """What one of thousands of changes takes to write and apply, until one commit was measured."""
@@ -29,6 +30,8 @@ class _Ticket:
     """A commit of about `count` changes; `since_s` is when its turn began."""
 
     count: int
+    is_first: threading.Condition
+    """Told when its turn has come."""
     since_s: float = 0.0
 
     @property
@@ -40,7 +43,7 @@ class Turn:
     """One at a time, who came first is first: single changes keep no large commit away. Thread-safe."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._tickets: deque[_Ticket] = deque()
         """The first one has the turn."""
         self._change_s = FIRST_GUESS_S
@@ -53,17 +56,18 @@ class Turn:
     def of(self, count: int) -> Iterator[None]:
         """The turn of a commit of about so many changes. Raises `Unavailable` (`store-busy`), which says what
         is being done and how long it is likely to take."""
-        ticket = _Ticket(count)
-        with self._changed:
+        ticket = _Ticket(count, threading.Condition(self._lock))
+        with self._lock:
             self._wait(ticket)
         try:
             yield
             if ticket.is_large:
                 self._change_s = (time.monotonic() - ticket.since_s) / count
         finally:
-            with self._changed:
+            with self._lock:
                 self._tickets.popleft()
-                self._changed.notify_all()
+                if self._tickets:  # the others need not be woken, dozens of times a second
+                    self._tickets[0].is_first.notify()
 
     def _wait(self, ticket: _Ticket) -> None:
         if len(self._tickets) > MAX_WAITING and any(other.is_large for other in self._tickets):
@@ -72,7 +76,7 @@ class Turn:
         begun_s = time.monotonic()
         while self._tickets[0] is not ticket:
             patience_s = MAX_WAIT_S if ticket.is_large else min(self._left_s() + WAIT_S, MAX_WAIT_S)
-            if not self._changed.wait(max(begun_s + patience_s - time.monotonic(), 0.0)):
+            if not ticket.is_first.wait(max(begun_s + patience_s - time.monotonic(), 0.0)):
                 if self._tickets[0] is ticket:
                     break
                 if begun_s + min(self._left_s() + WAIT_S, MAX_WAIT_S) > time.monotonic():
