@@ -69,13 +69,24 @@ class Check:
         return replace(self, name=f"{self.name} again", command=command, tests=len(tests))
 
 
+WITH_ROUTERS = ["tests/agent", "tests/crash"]
+"""Areas whose tests have routers of their own in namespaces. They wait for daemons and timers most of the time
+(188 s of processor in 1,860 s), and some of them measure."""
+
+
 def unit_areas() -> list[str]:
-    """Folders of tests/ that hold pytest files and need neither the lab nor the virtual machine."""
-    return sorted(
+    """The other folders of tests/ that hold pytest files and need neither the lab nor the virtual machine."""
+    areas = {
         f"tests/{folder.name}"
         for folder in (ROOT / "tests").iterdir()
         if folder.is_dir() and folder.name not in ALONE and any(folder.rglob("test_*.py"))
-    )
+    }
+    return sorted(areas - set(WITH_ROUTERS))
+
+
+def spread(workers: int) -> list[str]:
+    """Pytest with so many processes, each of which takes whole files."""
+    return [*PYTEST, "-n", str(workers), "--dist", "loadfile"]
 
 
 def lint_checks() -> list[Check]:
@@ -137,19 +148,25 @@ CLANG_FORMAT = (
 
 def unit_checks() -> list[Check]:
     npm_test = ["npm", "test", "--silent", "--", "--run"]
-    in_parallel = [*PYTEST, "-n", "3", "--dist", "loadfile", f"--ignore={CONTRACT}"]
     areas = unit_areas()
     return [
+        Check(
+            "pytest",
+            "unit",
+            [*spread(2), f"--ignore={CONTRACT}", *areas],
+            tests=len(areas),
+            limit_s=2700,
+        ),
         Check("vitest", "unit", npm_test, folder=ROOT / "webui", limit_s=900, environment={"CI": "1"}),
         Check("datapath", "unit", ["make", "test"], folder=ROOT / "datapath"),
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
         Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
         Check(
-            "pytest",
+            "routers",
             "unit",
-            [*in_parallel, *areas],
-            tests=len(areas),
+            [*spread(6), *WITH_ROUTERS],
+            tests=len(WITH_ROUTERS),
             processors=PROCESSORS,
             limit_s=2700,
         ),
@@ -260,6 +277,7 @@ def checks(groups: list[str]) -> list[Check]:
         kernel_build(),
         *side_by_side_on_ours(),
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=1800),
+        *unit_checks(),
         *newcomer_checks(),
         in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
         Check(
@@ -268,7 +286,6 @@ def checks(groups: list[str]) -> list[Check]:
         # It counts packets, which a busy machine delays and does not lose.
         Check("disturbance", "lab", [*PYTEST, "tests/disturbance"], 1, lab=True, limit_s=900),
         *lint_checks(),
-        *unit_checks(),
         Check("lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900),
         *vm_checks(),
     ]
