@@ -130,6 +130,7 @@ export const KIND_PAGES: readonly string[] = Object.values(KINDS).flatMap(({ pag
 /** Addresses that bring up every page, and a form of each kind. */
 export const EVERY_PAGE: readonly string[] = [
   "/",
+  "/traffic",
   "/queues?view=tree",
   "/import",
   "/hosts",

@@ -8,6 +8,7 @@ import {
   IconBan,
   IconBell,
   IconBinaryTree,
+  IconChartSankey,
   IconClock,
   IconClockHour4,
   IconDeviceFloppy,
@@ -59,6 +60,7 @@ export interface NavItem {
   /** A page of its own, or `/$page` with the page of a declared kind. */
   to:
     | "/"
+    | "/traffic"
     | "/queues"
     | "/queue-types"
     | "/import"
@@ -85,6 +87,13 @@ export interface NavItem {
 }
 
 const OVERVIEW: NavItem = { to: "/", page: "", label: "Overview", icon: IconGauge, keys: "g o" };
+const TRAFFIC: NavItem = {
+  to: "/traffic",
+  page: "",
+  label: "Live traffic",
+  icon: IconChartSankey,
+  keys: "g v",
+};
 
 /** Pages that are made by hand, and the keys and icons of some that follow from a declaration. */
 const OWN: Readonly<Record<Area, readonly NavItem[]>> = {
@@ -159,7 +168,7 @@ const AREA_ICONS: Readonly<Record<Area, Icon>> = {
   System: IconTool,
 };
 
-const TAKEN = new Set([OVERVIEW, ...Object.values(OWN).flat()].map((item) => item.keys.slice(2)));
+const TAKEN = new Set([OVERVIEW, TRAFFIC, ...Object.values(OWN).flat()].map((item) => item.keys.slice(2)));
 
 /** The first letter of a page's name that no other page has; "" where all are taken: the palette finds it. */
 function keysOf(page: string): string {
@@ -183,7 +192,7 @@ const declaredIn = (area: Area): NavItem[] =>
 
 /** By areas; one without pages is left out. */
 export const NAV: readonly { title: string | null; items: readonly NavItem[] }[] = [
-  { title: null, items: [OVERVIEW] },
+  { title: null, items: [OVERVIEW, TRAFFIC] },
   ...AREAS.map((area) => ({ title: area, items: [...OWN[area], ...declaredIn(area)] })).filter(
     (group) => group.items.length > 0,
   ),

@@ -33,6 +33,12 @@ const overview = createRoute({
   validateSearch: search.overview,
   component: lazyRouteComponent(() => import("@/pages/overview/OverviewPage")),
 });
+const traffic = createRoute({
+  getParentRoute: () => frame,
+  path: "/traffic",
+  validateSearch: search.traffic,
+  component: lazyRouteComponent(() => import("@/pages/traffic/TrafficPage")),
+});
 const queues = createRoute({
   getParentRoute: () => frame,
   path: "/queues",
@@ -155,6 +161,7 @@ const routeTree = root.addChildren([
   signIn,
   frame.addChildren([
     overview,
+    traffic,
     queues,
     queue,
     queueTypes,

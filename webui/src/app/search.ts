@@ -79,6 +79,9 @@ export const hosts = (raw: Raw): { q?: string } => ({ q: text(raw["q"]) });
 /** A part of the graphs' time, as `1700000000-1700000060`. */
 const zoom = (value: unknown): string | undefined => (zoomOf(text(value)) ? text(value) : undefined);
 
+export const traffic = (raw: Raw): { direction?: "upload" } => ({
+  direction: oneOf(raw["direction"], ["upload"]),
+});
 export const overview = (raw: Raw): { zoom?: string } => ({ zoom: zoom(raw["zoom"]) });
 export const queue = (raw: Raw): { window?: "1h" | "24h" | "7d" | "30d"; edit?: boolean; zoom?: string } => ({
   window: oneOf(raw["window"], ["1h", "24h", "7d", "30d"]),

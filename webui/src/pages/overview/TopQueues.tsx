@@ -1,63 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { useDoubt } from "@/api/known";
-import { queuesByIdQuery, systemQuery, topQueuesQuery, type TopBy } from "@/api/queries";
-import type { Queue, QueueStats, QueueStatsAnswer } from "@/api/types";
+import { useTop, type Entry, type Readiness } from "@/api/topQueues";
+import type { Queue, QueueStats } from "@/api/types";
 import { NEAR_LIMIT, StaticBar } from "@/table/RateBar";
 import { Arrow, Section } from "@/ui/blocks";
-import { percentText, plural, sentence } from "@/ui/format";
+import { percentText, plural } from "@/ui/format";
 import classes from "./Overview.module.css";
-
-interface Entry {
-  queue: Queue;
-  stats: QueueStats;
-}
-
-/** Whether it may be said that nothing is there; a text: why nothing is known of now. */
-type Readiness = "asking" | "measured" | { unknown: string };
-
-const AGENT_AWAY = "Not known: the agent does not answer.";
-
-/** The busiest queues with their limits; names and limits are fetched only when the set changes. */
-function useTop(by: TopBy, top: number): { entries: Entry[]; ready: Readiness } {
-  const query = useQuery(topQueuesQuery(by, top));
-  const stats = query.data;
-  const connected = useQuery(systemQuery).data?.agent.connected;
-  const items = stats?.items ?? [];
-  const ids = items.map((item) => item.id).sort();
-  const found = useQuery({ ...queuesByIdQuery(ids), enabled: ids.length > 0 });
-  const queues = found.data ?? [];
-  const ofStats = useDoubt(query);
-  const doubt = useDoubt(found) ?? ofStats;
-  const byId = new Map(queues.map((queue) => [queue.id, queue]));
-  const entries = items.flatMap((item) => {
-    const queue = byId.get(item.id);
-    return queue ? [{ queue, stats: item }] : [];
-  });
-  return {
-    entries,
-    ready:
-      doubt === null
-        ? readiness(stats, connected, ids.length > 0 && !found.isFetched, entries.length < items.length)
-        : { unknown: `Not known. ${sentence(doubt)}` },
-  };
-}
-
-/** `missing`: queues that are measured and not configured any more; there are others, of which nothing is known. */
-function readiness(
-  stats: QueueStatsAnswer | undefined,
-  connected: boolean | undefined,
-  asking: boolean,
-  missing: boolean,
-): Readiness {
-  if (stats === undefined || asking) return "asking";
-  if (connected === false) return { unknown: AGENT_AWAY };
-  if (stats.stale_since !== null)
-    return { unknown: `No measurements yet. ${sentence(stats.stale_reason ?? "")}` };
-  return missing ? { unknown: "No measurements yet. The queues have just changed." } : "measured";
-}
 
 const Name = ({ queue }: { queue: Queue }) => (
   <Link to="/queues/$id" params={{ id: queue.id }} title={queue.name} className={classes.name}>
