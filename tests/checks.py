@@ -70,8 +70,8 @@ class Check:
 
 
 WITH_ROUTERS = ["tests/agent", "tests/crash"]
-"""Areas whose tests have routers of their own in namespaces. They wait for daemons and timers most of the time
-(188 s of processor in 1,860 s), and some of them measure."""
+"""Areas whose tests have routers of their own in namespaces. They wait for daemons and timers most of the
+time (188 s of processor in 1,860 s), and some of them measure."""
 
 
 def unit_areas() -> list[str]:
@@ -162,15 +162,12 @@ def unit_checks() -> list[Check]:
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
         Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
-        Check(
-            "routers",
-            "unit",
-            [*spread(6), *WITH_ROUTERS],
-            tests=len(WITH_ROUTERS),
-            processors=PROCESSORS,
-            limit_s=2700,
-        ),
     ]
+
+
+def routers_check() -> Check:
+    command = [*spread(6), *WITH_ROUTERS]
+    return Check("routers", "unit", command, tests=len(WITH_ROUTERS), processors=PROCESSORS, limit_s=2700)
 
 
 def in_vm(
@@ -193,9 +190,9 @@ def in_vm(
     return Check(name, group, command, len(tests), processors=processors, needs=needs, limit_s=limit_s)
 
 
-def vm_checks() -> list[Check]:
+def kernel_checks() -> list[Check]:
+    """What takes both processors and needs the product's kernel."""
     return [
-        in_vm("vm", "vm", [], ["tests/vm"], marked="not on_ours", processors=PROCESSORS),
         Check(
             "kernel",
             "kernel",
@@ -273,7 +270,10 @@ def newcomer_checks() -> list[Check]:
 
 def checks(groups: list[str]) -> list[Check]:
     every = [
-        # The long ones first, and those that run alone last.
+        # Those that run alone first, then the long ones: at the end there is something for each processor.
+        routers_check(),
+        Check("lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900),
+        in_vm("vm", "vm", [], ["tests/vm"], marked="not on_ours", processors=PROCESSORS),
         kernel_build(),
         *side_by_side_on_ours(),
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=1800),
@@ -286,7 +286,6 @@ def checks(groups: list[str]) -> list[Check]:
         # It counts packets, which a busy machine delays and does not lose.
         Check("disturbance", "lab", [*PYTEST, "tests/disturbance"], 1, lab=True, limit_s=900),
         *lint_checks(),
-        Check("lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900),
-        *vm_checks(),
+        *kernel_checks(),
     ]
     return [check for check in every if check.group in groups]
