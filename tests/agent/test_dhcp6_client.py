@@ -15,7 +15,7 @@ import pytest
 from weir.adapters.dhcp6_packets import Kind, Question, duid, message, read_answer
 from weir.agent.delegations import Delegations
 from weir.agent.dhcp6_client import SILENT, Delegation, Dhcp6Client
-from weir.agent.dhcp_client import since_boot_s
+from weir.agent.lease_client import since_boot_s
 from weir.agent.subnets import assigned
 from weir.model.delegation import Delegated, Dhcpv6
 from weir.parts.announcing import AnnounceSpec, PrefixSpec
@@ -86,6 +86,10 @@ def refuses(number: int) -> Callable[[int, bytes], bytes]:
     return lambda _kind, iaid: option(25, iaid + bytes(8) + status(number, "no\x1bway"))
 
 
+def silent(_kind: int, _iaid: bytes) -> None:
+    """Nobody answers."""
+
+
 def client(server: Server, told: list[Any], **more: Any) -> Dhcp6Client:
     def take(held: Delegation | None, failure: str) -> None:
         told.append((held.prefix if held else None, failure))
@@ -143,6 +147,19 @@ def test_a_server_that_forgot_is_asked_again_and_the_prefix_stays_until_it_answe
     one.step()
     assert server.asked[-3:] == [Kind.RENEW, Kind.SOLICIT, Kind.REQUEST]
     assert told == [(FIRST, ""), (SECOND, "")]
+
+
+def test_a_server_that_forgot_and_says_no_more_ends_nothing_and_one_that_has_none_does() -> None:
+    for later, told_last in ((silent, (FIRST, SILENT)), (refuses(6), (None, "has no prefix"))):
+        server, told = Server(gives(prefix(FIRST))), []
+        one = client(server, told)
+        for _ in range(2):
+            one.step()
+        server.say = lambda kind, iaid, later=later: (
+            refuses(3)(kind, iaid) if kind == Kind.RENEW else later(kind, iaid)
+        )
+        one.step()
+        assert told[-1][0] == told_last[0] and told_last[1] in told[-1][1], told
 
 
 def test_why_there_is_none_is_told_in_words() -> None:

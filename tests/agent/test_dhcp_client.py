@@ -13,7 +13,8 @@ from tests.agent.dhcp_server import LEASE_S, MAC, SERVER, SERVER_MAC, Heard, Net
 from weir.adapters.arp_probe import claimant, probe
 from weir.adapters.dhcp_packets import Kind
 from weir.agent import views
-from weir.agent.dhcp_client import DhcpClient, Lease, since_boot_s
+from weir.agent.dhcp_client import DhcpClient, Lease
+from weir.agent.lease_client import since_boot_s
 from weir.agent.leases import FIRST_DISTANCE, Leases
 from weir.parts.network import NetworkSpec
 from weir.parts.routes import RouteSpec

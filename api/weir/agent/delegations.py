@@ -18,7 +18,7 @@ from typing import Any
 
 from weir.adapters import files
 from weir.agent.dhcp6_client import Delegation
-from weir.agent.dhcp_client import since_boot_s
+from weir.agent.lease_client import since_boot_s
 from weir.agent.subnets import assigned
 from weir.model.delegation import LAN_BITS, room
 from weir.parts.announcing import AnnounceSpec, PrefixSpec
@@ -177,7 +177,7 @@ class Delegations:
         """The state of interfaces that ask, and of those that take a part."""
         with self._lock:
             network, failures = self._network, dict(self._failures)
-        held, found = self.held(), {}
+        held, known, found = self.held(), self.known(), {}
         for name, spec in network.items():
             if ids is not None and name not in ids:
                 continue
@@ -185,7 +185,7 @@ class Delegations:
                 found[name] = _asking(held.get(name), failures.get(name, ""))
             if spec.delegated is not None:
                 uplink, part = spec.delegated.uplink, self.part(name, network)
-                found.setdefault(name, {}).update(_taking(uplink, held.get(uplink), part))
+                found.setdefault(name, {}).update(_taking(uplink, held.get(uplink), part, uplink in known))
         return found
 
     def _save(self) -> None:
@@ -225,8 +225,12 @@ def _asking(one: Delegation | None, failure: str) -> dict[str, Any]:
     }
 
 
-def _taking(uplink: str, one: Delegation | None, part: tuple[str, str] | None) -> dict[str, Any]:
-    if one is None:
+def _taking(
+    uplink: str, one: Delegation | None, part: tuple[str, str] | None, is_known: bool
+) -> dict[str, Any]:
+    if not is_known:
+        why = f"whether {uplink} gets a prefix is not known yet"
+    elif one is None:
         why = f"{uplink} has no prefix"
     elif part is None:
         why = f"{one.prefix}, which {uplink} was given, has no room for it"

@@ -14,10 +14,11 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from ipaddress import IPv6Network
-from typing import Any, Protocol
+from typing import Protocol
 
 from weir.adapters.dhcp6_packets import Answer, Given, Kind, Question, message, read_answer
-from weir.agent.dhcp_client import since_boot_s
+from weir.agent import lease_client
+from weir.agent.lease_client import LeaseClient, since_boot_s
 from weir.model.delegation import Dhcpv6
 
 log = logging.getLogger(__name__)
@@ -53,19 +54,15 @@ class Delegation:
         return IPv6Network(self.prefix).prefixlen
 
 
-class Wire(Protocol):
+class Wire(lease_client.Wire, Protocol):
     """As `Dhcp6Wire`."""
 
-    def __enter__(self) -> Any: ...
-    def __exit__(self, *_: Any) -> None: ...
     def send(self, data: bytes) -> None: ...
     def receive(self, timeout_s: float) -> bytes | None: ...
-    def wait(self, timeout_s: float) -> None: ...
-    def wake(self) -> None: ...
 
 
-class Dhcp6Client:
-    """`run` belongs to one thread; `stop` and `confirm` may be called by any."""
+class Dhcp6Client(LeaseClient[Wire]):
+    protocol = "DHCPv6"
 
     def __init__(
         self,
@@ -81,41 +78,19 @@ class Dhcp6Client:
     ) -> None:
         """`take(delegation, failure)` is told of whatever is given, of None when there is nothing, and why
         the last question had no success."""
-        self._mac = bytes.fromhex(mac.replace(":", ""))
+        super().__init__(mac, wire, now, unsure=known is not None)
         self._iaid = zlib.crc32(name.encode()).to_bytes(4, "big")
         self._wish = wish
-        self._wire = wire
         self._take = take
         self._held = known
-        self._now = now
         self._jitter = jitter
-        self._unsure = known is not None
         self._pause_s, self._retry_s = FIRST_PAUSE_S, FIRST_RETRY_S
-        self._stopping = False
-
-    def stop(self) -> None:
-        self._stopping = True
-        self._wire.wake()
 
     def confirm(self) -> None:
-        """The network may be another one: ask whether all holds, or for something at once."""
-        self._unsure = True
         self._pause_s = FIRST_PAUSE_S
-        self._wire.wake()
-
-    def run(self) -> None:
-        """Until it is stopped. An interface that is down, gone or without an address is tried again."""
-        while not self._stopping:
-            try:
-                self.step()
-            except OSError as error:
-                log.info("DHCPv6: %s", error.strerror or error)
-                self._expire()
-                if not self._stopping:
-                    self._wire.wait(DOWN_PAUSE_S)
+        super().confirm()
 
     def step(self) -> None:
-        """One exchange with a server, or a wait until there is a reason for one."""
         self._expire()
         held = self._held
         if held is None:
@@ -132,7 +107,6 @@ class Dhcp6Client:
             self._prolong(held)
 
     def release(self) -> None:
-        """Tell the server that all is free; its answer changes nothing."""
         if self._held is not None:
             try:
                 with self._wire:
@@ -155,18 +129,14 @@ class Dhcp6Client:
         with self._wire:
             offer = self._offered(self._question(Kind.SOLICIT))
             if offer is None or offer.prefix is None:
-                if not self._stopping:
-                    self._set(None, SILENT if offer is None else offer.refusal)
-                return False
+                return self._without(offer)
             question = self._question(Kind.REQUEST)
             address = offer.address.text if offer.address and self._wish.address else question.address
             question = replace(question, prefix=offer.prefix.text, address=address, server=offer.server)
             asked_at = self._now()
             answer = self._ask(question, REQUEST_WAITS_S)
         if answer is None or answer.prefix is None:
-            if not self._stopping:
-                self._set(None, SILENT if answer is None else answer.refusal)
-            return False
+            return self._without(answer)
         self._set(_delegation(answer, answer.prefix, asked_at), "")
         return True
 
@@ -228,6 +198,18 @@ class Dhcp6Client:
         return None
 
     # -- what is held ----------------------------------------------------------------------------------------
+
+    def _down_pause_s(self) -> float:
+        return DOWN_PAUSE_S
+
+    def _without(self, answer: Answer | None) -> bool:
+        """False: nothing was given. That nobody answers ends nothing, that a server has none does."""
+        if not self._stopping:
+            if answer is None and self._held is not None:
+                self._take(self._held, SILENT)
+            else:
+                self._set(None, SILENT if answer is None else answer.refusal)
+        return False
 
     def _expire(self) -> None:
         if self._held is not None and self._now() >= self._held.valid_until:

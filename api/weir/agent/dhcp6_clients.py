@@ -10,7 +10,7 @@ from weir.adapters.dhcp_wire import Dhcp6Wire
 from weir.adapters.netlink import Link, Links
 from weir.agent.delegations import Delegations
 from weir.agent.dhcp6_client import Delegation, Dhcp6Client
-from weir.agent.lease_clients import Client, Closing, LeaseClients
+from weir.agent.lease_clients import Closing, LeaseClients
 from weir.model.delegation import Dhcpv6
 from weir.model.problem import Problem
 from weir.parts.network import NetworkSpec
@@ -43,7 +43,7 @@ class Dhcp6Clients(LeaseClients):
     def drop(self, name: str) -> None:
         self._bring(lambda: self._delegations.forget(name))
 
-    def made(self, link: Link, wish: object, *, is_other: bool) -> tuple[Client, Closing]:
+    def made(self, link: Link, wish: object, *, is_other: bool) -> tuple[Dhcp6Client, Closing]:
         """One that asks for something else starts without what was given."""
         assert isinstance(wish, Dhcpv6)
         name, wire = link.name, Dhcp6Wire(link.name)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import random
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from weir.adapters.dhcp_packets import BROADCAST, Kind, Question, Reply, packet, read_reply
+from weir.agent import lease_client
+from weir.agent.lease_client import LeaseClient, since_boot_s
 
 log = logging.getLogger(__name__)
 
@@ -53,23 +54,15 @@ class Lease:
         return cls(**{**data, "routes": routes, "dns": tuple(map(str, data["dns"]))})
 
 
-class Wire(Protocol):
+class Wire(lease_client.Wire, Protocol):
     """As `DhcpWire`."""
 
-    def __enter__(self) -> Any: ...
-    def __exit__(self, *_: Any) -> None: ...
     def send(self, data: bytes, mac: bytes = ...) -> None: ...
     def receive(self, timeout_s: float) -> tuple[bytes, bytes] | None: ...
-    def wait(self, timeout_s: float) -> None: ...
-    def wake(self) -> None: ...
 
 
-def since_boot_s() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-class DhcpClient:
-    """`run` belongs to one thread; `stop` and `confirm` may be called by any."""
+class DhcpClient(LeaseClient[Wire]):
+    protocol = "DHCP"
 
     def __init__(
         self,
@@ -88,38 +81,14 @@ class DhcpClient:
         `holder_of(address)` is the MAC address of a station that has it already, or ""; `declined(address,
         holder)` is told of an address that was not taken because of that.
         """
-        self._mac = bytes.fromhex(mac.replace(":", ""))
-        self._wire = wire
+        super().__init__(mac, wire, now, unsure=known is not None)
         self._take = take
         self._lease = known
         self._hostname = hostname
-        self._now = now
         self._holder_of = holder_of
         self._declined = declined
-        self._unsure = known is not None
-        self._stopping = False
-
-    def stop(self) -> None:
-        self._stopping = True
-        self._wire.wake()
-
-    def confirm(self) -> None:
-        """The network may be another one: ask whether the lease holds, or look for one at once."""
-        self._unsure = True
-        self._wire.wake()
-
-    def run(self) -> None:
-        """Until it is stopped. An interface that is down or gone is tried again."""
-        while not self._stopping:
-            try:
-                self.step()
-            except OSError as error:
-                log.info("DHCP: %s", error.strerror or error)
-                self._expire()
-                self._wire.wait(MIN_RETRY_S if self._lease else PAUSE_S / 10)
 
     def step(self) -> None:
-        """One exchange with a server, or a wait until there is a reason for one."""
         self._expire()
         lease = self._lease
         if lease is None:
@@ -138,7 +107,6 @@ class DhcpClient:
             self._prolong(lease)
 
     def release(self) -> None:
-        """Tell the server that the address is free; nobody answers that."""
         if self._lease is not None:
             try:
                 with self._wire:
@@ -233,6 +201,9 @@ class DhcpClient:
             self._wire.send(packet(question, BROADCAST))
         else:
             self._wire.send(packet(question, to.server), bytes.fromhex(to.server_mac))
+
+    def _down_pause_s(self) -> float:
+        return MIN_RETRY_S if self._lease else PAUSE_S / 10
 
     def _expire(self) -> None:
         if self._lease is not None and self._now() >= self._lease.expires_at:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection
 from weir.adapters.arp_probe import holder_of
 from weir.adapters.dhcp_wire import DhcpWire
 from weir.adapters.netlink import Link, Links
-from weir.agent.dhcp_client import DhcpClient, Lease, since_boot_s
-from weir.agent.lease_clients import Client, Closing, LeaseClients
+from weir.agent.dhcp_client import DhcpClient, Lease
+from weir.agent.lease_client import since_boot_s
+from weir.agent.lease_clients import Closing, LeaseClients
 from weir.agent.leases import Leases
 from weir.host import host_name
 from weir.model.problem import Problem
@@ -38,7 +39,7 @@ class DhcpClients(LeaseClients):
     def drop(self, name: str) -> None:
         self._take_lease(name, None)
 
-    def made(self, link: Link, wish: object, *, is_other: bool) -> tuple[Client, Closing]:
+    def made(self, link: Link, wish: object, *, is_other: bool) -> tuple[DhcpClient, Closing]:
         name, wire = link.name, DhcpWire(link.name)
         client = DhcpClient(
             link.mac,

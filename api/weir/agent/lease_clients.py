@@ -6,21 +6,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from weir.adapters.netlink import Link, Links
+from weir.agent.lease_client import LeaseClient
 from weir.loop import Loop
 from weir.parts.network import NetworkSpec
 
 AGAIN_S = 10.0
 """After a client failed by what nobody foresaw; what it holds goes on."""
-
-
-class Client(Protocol):
-    def run(self) -> None: ...
-    def stop(self) -> None: ...
-    def confirm(self) -> None: ...
-    def release(self) -> None: ...
 
 
 class Closing(Protocol):
@@ -29,7 +23,7 @@ class Closing(Protocol):
 
 @dataclass(slots=True)
 class _Running:
-    client: Client
+    client: LeaseClient[Any]
     wire: Closing
     loop: Loop
     index: int
@@ -59,7 +53,7 @@ class LeaseClients(ABC):
         """Nothing is asked for there any more."""
 
     @abstractmethod
-    def made(self, link: Link, wish: object, *, is_other: bool) -> tuple[Client, Closing]:
+    def made(self, link: Link, wish: object, *, is_other: bool) -> tuple[LeaseClient[Any], Closing]:
         """A client, and what it speaks by. `is_other`: something else was asked for before."""
 
     def ended(self, name: str) -> None:

@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from weir.adapters import files
-from weir.agent.dhcp_client import Lease, since_boot_s
+from weir.agent.dhcp_client import Lease
+from weir.agent.lease_client import since_boot_s
 from weir.kinds.uplink import EVERYTHING
 from weir.parts.network import NetworkSpec
 from weir.parts.routes import RouteSpec
