@@ -98,6 +98,31 @@ def test_a_changed_file_is_read_again_by_the_same_process(toy: ToyBackend) -> No
     assert toy.ask() == {"has": "two", "reads": before["reads"] + 1, "pid": before["pid"]}
 
 
+def test_a_late_answer_after_a_change_is_waited_for_and_none_is_told(
+    toy: ToyBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit was rolled back with "it has not what its files say" where it had not been asked in time."""
+    difference = toy.diff(toy.read(), "one")
+    toy.apply(difference)
+    late = iter([Unavailable("late"), Unavailable("late")])
+
+    def answer(_timeout_s: float) -> object:
+        for problem in late:
+            raise problem
+        return "one"
+
+    monkeypatch.setattr(toy, "loaded", answer)
+    toy.verify(difference)
+    assert next(late, None) is None, "it was asked again"
+    monkeypatch.setattr(toy, "loaded", lambda _timeout_s: "two")
+    with pytest.raises(ApplyFailed, match="has not what its files say"):
+        toy.verify(difference)
+    os.kill(toy.ask()["pid"], signal.SIGSTOP)
+    monkeypatch.undo()
+    with pytest.raises(ApplyFailed, match="does not answer"):
+        toy.verify(difference)
+
+
 def test_it_outlives_the_agent_which_finds_it_again(toy: ToyBackend, tmp_path: Path) -> None:
     toy.bring("one")
     later = ToyBackend(tmp_path)

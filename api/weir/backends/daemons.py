@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from weir.adapters.daemon import Daemon
+from weir.adapters.daemon import POLL_S, Daemon
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Problem
@@ -191,15 +191,26 @@ class DaemonBackend(ABC, Generic[W]):
             yield Line("loaded", compiled, f"it has {words}", not difference.is_behind)
 
     def verify(self, difference: DaemonDifference) -> None:
-        found = self.read()
+        found = self._read_once_it_answers(difference)
         wrong = []
         if found.files != difference.wanted:
             wrong.append("its files are not as they were written")
         if not difference.wanted and found.process is not None:
             wrong.append("it still runs")
         if difference.wanted and found.loaded != difference.expected:
-            wrong.append(f"it has not what its files say: {self.daemon.said()}")
+            words = "it does not answer" if found.loaded is None else "it has not what its files say"
+            wrong.append(f"{words}: {self.daemon.said()}")
         refuse(self.name, [f"{self.name}: {words}" for words in wrong])
+
+    def _read_once_it_answers(self, difference: DaemonDifference) -> DaemonState:
+        """One that has just said that it has its files may answer the next question late, on a busy machine:
+        no answer is no difference, until `SETTLED_S` have passed."""
+        deadline_s = time.monotonic() + SETTLED_S
+        found = self.read()
+        while difference.wanted and found.process and found.loaded is None and time.monotonic() < deadline_s:
+            time.sleep(POLL_S)
+            found = self.read()
+        return found
 
     def _has(self, expected: object, until_s: float) -> bool:
         left_s = until_s - time.monotonic()
