@@ -301,6 +301,14 @@ describe("a WAN by DHCP", () => {
     ).toBeTruthy();
   });
 
+  it("says what a part is for before it is added", async () => {
+    renderAt("/interfaces?edit=wan0");
+    const part = within(await screen.findByRole("group", { name: "DHCPv6" }));
+    expect(part.getByText(/asks the provider for a prefix/)).toBeTruthy();
+    await userEvent.click(part.getByRole("button", { name: "Add to DHCPv6" }));
+    expect(await screen.findByLabelText(/^Prefix length/)).toBeTruthy();
+  });
+
   it("is chosen in the form", async () => {
     const user = userEvent.setup();
     renderAt("/interfaces?edit=lan0");

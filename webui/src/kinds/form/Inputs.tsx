@@ -172,7 +172,7 @@ const More = ({ name, onClick }: { name: string; onClick: () => void }) => (
 );
 
 function GroupField(props: Of<"group">) {
-  const { shape, value, onChange, nullable, label, path, messages } = props;
+  const { shape, value, onChange, nullable, label, path, messages, description } = props;
   const draft = value as Draft | null;
   const blank = blankOf(shape.fields);
   const offered = shape.fields.filter((field) => holds(field.when, draft ?? blank));
@@ -191,6 +191,7 @@ function GroupField(props: Of<"group">) {
     return (
       <fieldset className={classes.rows} id={`field-${path}`} tabIndex={-1}>
         <legend>{label}</legend>
+        {description ? <p className={classes.help}>{description}</p> : null}
         {messages[path] ? <p className={classes.wrong}>{messages[path]}</p> : null}
         <More name={label} onClick={() => onChange(blank)} />
       </fieldset>
