@@ -6,6 +6,7 @@ Everything is named after this process; `sweep` removes what a killed test run l
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -371,7 +372,16 @@ def _end(process: subprocess.Popen[bytes], number: int) -> int:
 
 
 def sweep() -> None:
-    """Remove the rigs of test processes that are gone."""
+    """Remove the rigs of test processes that are gone; one sweeps at a time, as all workers begin with it."""
+    lock = os.open("/dev/shm", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _sweep()
+    finally:
+        os.close(lock)
+
+
+def _sweep() -> None:
     leftovers = {path.name for path in RUN.glob(f"{PREFIX}*")}
     leftovers |= {path.name[:-2] for path in netns.NETNS_FOLDER.glob(f"{PREFIX}*-[rics]")}
     for name in leftovers:
