@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -37,6 +38,16 @@ def test_errors_of_the_framework(shared_api: Client) -> None:
     check(shared_api("POST", "/queues", data="{}"), 415)
     large = shared_api("POST", "/queues", data=b" " * (2 << 20), content_type="application/json")
     check(large, 413)
+
+
+def test_a_name_that_is_given_twice_after_many_others_is_found_soon(shared_api: Client) -> None:
+    names = [str(index) for index in range(80_000)]
+    body = json.dumps(dict.fromkeys(names, 0))[:-1] + f', "{names[-1]}": 1}}'
+    begun_s = time.process_time()
+    refused = shared_api("POST", "/queues", data=body, content_type="application/json")
+    assert time.process_time() - begun_s < 5, "to compare each with each takes over a minute of a processor"
+    check(refused, 400, "bad-json")
+    assert "'79999' twice" in refused.json["detail"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any, NoReturn
 
 import marshmallow as ma
@@ -23,8 +24,8 @@ def _refuse_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """RFC 8259 leaves open which of two values of a name counts: the sender meant something else."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in times.items() if count > 1)
         raise BadRequest(f"The body gives {twice!r} twice in one object.", code="bad-json")
     return found
 
