@@ -210,7 +210,8 @@ class Running:
         epoch, damage = self._store.epoch, list[Damage]()
         self._revision, self._document = self._store.load(damage)
         self._epoch, self.damage, self._flagged = epoch, damage, None
-        give_back_memory()
+        if len(self._document) > MANY:
+            give_back_memory()
 
     def _apply(self, revision: int, changes: Sequence[Change], flags: Flags | None = None) -> None:
         self._document.apply(changes)
