@@ -118,6 +118,8 @@ CHEST = Declaration(Chest, singular="chest", plural="chests", short="chest", abo
 LEARNT_ONLY = {"Moment"}
 """Nobody writes it: it is a field of states."""
 FIELDS = tuple(member.name for member in CHEST.members)
+MANY = 5_000
+"""More than an answer has findings (1,000); each field gets so many, on each way."""
 HOSTILE: tuple[Any, ...] = (
     None,
     True,
@@ -146,12 +148,12 @@ HOSTILE: tuple[Any, ...] = (
     [],
     ["\ud800"],
     [[]],
-    ["10.0.0.1"] * 100_000,
-    list(range(100_000)),
+    ["10.0.0.1"] * MANY,
+    list(range(MANY)),
     {},
     {"a": 1},
     {"\ud800": "x"},
-    {str(n): "x" for n in range(100_000)},
+    {str(n): "x" for n in range(MANY)},
     {"set": True},
     {"sealed": "lost"},
 )
@@ -225,6 +227,19 @@ def test_many_at_once_and_staged_ones_are_judged_alike(hall: Toy, field: str) ->
         bulk = {"upsert": [{"id": "c2", field: value}]}
         assert judged(send(hall, "POST", "/chests/bulk?candidate=1", bulk), f"upsert[0].{field}") is alone
         hall.api("DELETE", "/candidate")
+
+
+@pytest.mark.parametrize("field", ["hosts", "table", "lock"])
+@pytest.mark.parametrize(
+    "value",
+    [["10.0.0.1"] * 100_000, list(range(100_000)), {str(n): "x" for n in range(100_000)}],
+    ids=["texts", "numbers", "members"],
+)
+def test_a_hundred_thousand_are_refused_in_a_short_answer(hall: Toy, field: str, value: Any) -> None:
+    etag = hall.api("GET", "/chests/c1").json["etag"]
+    assert not judged(send(hall, "PATCH", "/chests/c1", {field: value}, etag), field)
+    bulk = {"upsert": [{"id": "c2", field: value}]}
+    assert not judged(send(hall, "POST", "/chests/bulk?candidate=1", bulk), f"upsert[0].{field}")
 
 
 @pytest.mark.parametrize("field", FIELDS)
