@@ -117,10 +117,12 @@ export async function openRow(page: Page, name: string): Promise<Locator> {
   return row;
 }
 
-const NAMES = path.resolve(import.meta.dirname, "../src/kinds/names.json");
-const { kinds: KINDS } = JSON.parse(readFileSync(NAMES, "utf8")) as {
+const ofSource = (file: string): unknown =>
+  JSON.parse(readFileSync(path.resolve(import.meta.dirname, "../src", file), "utf8"));
+const { kinds: KINDS } = ofSource("kinds/names.json") as {
   kinds: Record<string, { page?: string; isSingle?: boolean }>;
 };
+const PAGES = ofSource("app/pages.json") as Record<string, string>;
 
 /** The page of every declared kind, and an open form of each. */
 export const KIND_PAGES: readonly string[] = Object.values(KINDS).flatMap(({ page, isSingle }) =>
@@ -129,25 +131,10 @@ export const KIND_PAGES: readonly string[] = Object.values(KINDS).flatMap(({ pag
 
 /** Addresses that bring up every page, and a form of each kind. */
 export const EVERY_PAGE: readonly string[] = [
-  "/",
-  "/traffic",
-  "/queues?view=tree",
-  "/import",
-  "/hosts",
-  "/leases",
-  "/tools",
+  ...Object.values(PAGES),
   ...KIND_PAGES,
-  "/history",
-  "/users",
-  "/users?tab=tokens",
-  "/users?tab=audit",
+  "/queues?view=tree",
   "/tuning?edit=neighbours-v4-first",
-  "/backup",
-  "/update",
-  "/maintenance",
-  "/diagnostics",
-  "/about",
-  "/account",
 ];
 
 /** Waits until nothing loads. */

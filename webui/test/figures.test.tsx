@@ -3,7 +3,9 @@ import { act, render, screen } from "@testing-library/react";
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ALL_NAV } from "@/app/nav";
+import PAGES from "@/app/pages.json";
 import { Help } from "@/kinds/form/Help";
+import { NAMED } from "@/kinds/names";
 import { Spark } from "@/ui/Spark";
 import { interfaceStats } from "./mock/live";
 import { FakeEventSource, mockRouter, renderAt } from "./render";
@@ -44,6 +46,12 @@ describe("help", () => {
 describe("the menu", () => {
   it("has a picture of its own for each page", () => {
     expect(new Set(ALL_NAV.map((item) => item.icon)).size).toBe(ALL_NAV.length);
+  });
+
+  it("leads only to pages that are looked at: by axe, at every width, and in pictures", () => {
+    const lookedAt = [...Object.values(PAGES), ...[...NAMED.values()].map((kind) => `/${kind.page}`)];
+    const pages = ALL_NAV.map((item) => (item.to === "/$page" ? `/${item.page}` : item.to));
+    expect(pages.filter((page) => !lookedAt.includes(page))).toEqual([]);
   });
 });
 

@@ -11,8 +11,14 @@ const EXPORT = path.resolve(
   "../../../tests/formats/fixtures/routeros/facts_fixture/export.rsc",
 );
 
-const NAMES = path.resolve(import.meta.dirname, "../../src/kinds/names.json");
-const KINDS = Object.entries(JSON.parse(readFileSync(NAMES, "utf8")).kinds).filter(([, kind]) => kind.page);
+const ofSource = (file) =>
+  JSON.parse(readFileSync(path.resolve(import.meta.dirname, "../../src", file), "utf8"));
+const KINDS = Object.entries(ofSource("kinds/names.json").kinds).filter(([, kind]) => kind.page);
+
+/** Every page that follows from no declaration. The overview is last: by then the graphs have a past. */
+const { overview, ...own } = Object.fromEntries(
+  Object.entries(ofSource("app/pages.json")).map(([name, at]) => [name, { at }]),
+);
 
 /** The list of every declared kind, or the form of the only object of one. */
 const lists = Object.fromEntries(KINDS.map(([kind, { page }]) => [`list-${kind}`, { at: `/${page}` }]));
@@ -27,6 +33,7 @@ const forms = Object.fromEntries(
 
 const pages = {
   queues: { at: "/queues" },
+  ...own,
   "queues-busiest": { at: "/queues?sort=-rate_download" },
   tree: {
     at: "/queues?view=tree",
@@ -39,8 +46,6 @@ const pages = {
   "queue-parent": { at: async (router) => `/queues/${(await router.parentQueue()).id}?window=1h` },
   "queue-form": { at: "/queues?edit=new" },
   "queue-edit": { at: async (router) => `/queues?edit=${(await router.busyQueue()).id}` },
-  import: { at: "/import" },
-  hosts: { at: "/hosts" },
   ...lists,
   ...forms,
   "firewall-rules-moved": {
@@ -59,18 +64,7 @@ const pages = {
   },
   "firewall-rule-form": { at: "/rules?edit=blocked" },
   "set-form": { at: "/sets?edit=scanners" },
-  history: { at: "/history" },
-  users: { at: "/users" },
-  tokens: { at: "/users?tab=tokens" },
-  audit: { at: "/users?tab=audit" },
-  backup: { at: "/backup" },
-  update: { at: "/update" },
-  maintenance: { at: "/maintenance" },
-  diagnostics: { at: "/diagnostics" },
-  about: { at: "/about" },
-  account: { at: "/account" },
-  // Last: by now the graphs of this browser have a past.
-  overview: { at: "/" },
+  overview,
 };
 
 const select = async (page, count) => {
