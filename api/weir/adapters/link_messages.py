@@ -6,18 +6,19 @@ A setting that this kernel does not have is in no answer.
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from weir.adapters.rtnl_dump import attribute, attributes, change, dump
+from weir.adapters.rtnl_dump import ask, attribute, attributes, change, dump
 from weir.model.problem import ApplyFailed, NotFound, Unavailable
 
 NEW_LINK, DEL_LINK, GET_LINK, SET_LINK = 16, 17, 18, 19
 ADDRESS, IFNAME, MASTER, LINK_INFO, AF_SPEC, EXT_MASK = 1, 3, 10, 18, 26, 29
 _KIND, _DATA, _SLAVE_KIND, _SLAVE_DATA = 1, 2, 4, 5
-_IFF_UP, _IFF_RUNNING = 0x1, 0x40
+_IFF_UP, _IFF_RUNNING, _IFF_NOARP = 0x1, 0x40, 0x80
 INFO = struct.Struct("=BxHiII")  # family, type, index, flags, change
 U32 = struct.Struct("=I")
 
@@ -27,7 +28,8 @@ Attributes = Mapping[str, tuple[int, str]]
 
 @dataclass(frozen=True, slots=True)
 class RawLink:
-    """`data` are the attributes of its own kind, `member_data` those of a member of its master."""
+    """`data` are the attributes of its own kind, `member_data` those of a member of its master. `asks`: hosts
+    behind it are found by ARP or neighbour discovery."""
 
     name: str
     index: int
@@ -38,6 +40,17 @@ class RawLink:
     master: int
     data: Mapping[int, bytes]
     member_data: Mapping[int, bytes]
+    asks: bool = True
+
+
+def link_at(index: int) -> RawLink | None:
+    """One link; None: there is none. Raises `Unavailable`."""
+    try:
+        return _link(ask(GET_LINK, INFO.pack(0, 0, index, 0, 0)))
+    except OSError as error:
+        if error.errno == errno.ENODEV:
+            return None
+        raise Unavailable(f"an interface cannot be read: {error.strerror}", code="netlink") from error
 
 
 def links() -> list[RawLink]:
@@ -72,6 +85,7 @@ def _link(body: bytes) -> RawLink:
         U32.unpack(held[MASTER])[0] if MASTER in held else 0,
         attributes(info.get(_DATA, b"")),
         attributes(info.get(_SLAVE_DATA, b"")),
+        not flags & _IFF_NOARP,
     )
 
 

@@ -4,11 +4,14 @@ are in use."""
 
 from __future__ import annotations
 
+import errno
+import socket
 import struct
 from collections.abc import Iterable, Iterator
+from ipaddress import ip_address
 from typing import NamedTuple
 
-from weir.adapters.rtnl_dump import attribute, attributes, dump, request
+from weir.adapters.rtnl_dump import ask, attribute, attributes, dump, request
 from weir.model.problem import Unavailable
 
 _NEW_NEIGHBOUR, _GET_NEIGHBOUR = 28, 30
@@ -40,17 +43,36 @@ def neighbours() -> Iterator[Neighbour]:
     """All but those that need no resolution (multicast, loopback). Raises `Unavailable`."""
     try:
         for body in dump(_GET_NEIGHBOUR, _NEIGHBOUR.pack(0, 0, 0, 0, 0)):
-            family, ifindex, state, flags, _ = _NEIGHBOUR.unpack_from(body)
-            held = attributes(body, _NEIGHBOUR.size)
-            if state == WITHOUT_ARP or _DST not in held:
-                continue
-            mac = held.get(_LLADDR, b"")
-            if state in (0, FAILED) or len(mac) != _ETHERNET_BYTES:
-                mac = b""
-            (ticks,) = _CONFIRMED.unpack_from(held.get(_CACHE_INFO, bytes(4)))
-            yield Neighbour(family, ifindex, flags, held[_DST], mac, state, ticks / _TICKS_PER_S)
+            found = _decoded(body)
+            if found is not None and found.state != WITHOUT_ARP:
+                yield found
     except OSError as error:
         raise Unavailable(f"the neighbours cannot be read: {error.strerror}", code="netlink") from error
+
+
+def neighbour_at(ifindex: int, address: str) -> Neighbour | None:
+    """What the kernel knows of one address behind an interface; None: nothing. Raises `Unavailable`."""
+    host = ip_address(address)
+    family = socket.AF_INET if host.version == 4 else socket.AF_INET6
+    asked = _NEIGHBOUR.pack(family, ifindex, 0, 0, 0) + attribute(_DST, host.packed)
+    try:
+        return _decoded(ask(_GET_NEIGHBOUR, asked))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return None
+        raise Unavailable(f"the neighbours cannot be read: {error.strerror}", code="netlink") from error
+
+
+def _decoded(body: bytes) -> Neighbour | None:
+    family, ifindex, state, flags, _ = _NEIGHBOUR.unpack_from(body)
+    held = attributes(body, _NEIGHBOUR.size)
+    if _DST not in held:
+        return None
+    mac = held.get(_LLADDR, b"")
+    if state in (0, FAILED) or len(mac) != _ETHERNET_BYTES:
+        mac = b""
+    (ticks,) = _CONFIRMED.unpack_from(held.get(_CACHE_INFO, bytes(4)))
+    return Neighbour(family, ifindex, flags, held[_DST], mac, state, ticks / _TICKS_PER_S)
 
 
 def stale_neighbours() -> list[Neighbour]:

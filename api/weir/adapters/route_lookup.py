@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import socket
 import struct
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -14,11 +15,18 @@ from weir.model.problem import Unavailable
 
 _GET_ROUTE = 26
 _ROUTE = struct.Struct("=BBBBBBBBI")  # family, dst_len, src_len, tos, table, protocol, scope, type, flags
-_DST, _OIF, _GATEWAY, _VIA = 1, 4, 5, 18
+_DST, _SRC, _IIF, _OIF, _GATEWAY, _PRIORITY, _PREFERRED = 1, 2, 3, 4, 5, 6, 7
+_MULTIPATH, _TABLE, _MARK, _VIA, _IP_PROTO, _SPORT, _DPORT = 9, 15, 16, 18, 27, 28, 29
+_LOOKUP_TABLE, _FIB_MATCH = 0x1000, 0x2000
+_NEXT_HOP = struct.Struct("=HBBi")  # length, flags, hops, ifindex
 _UNICAST, _TYPE_AT = 1, 7
+_TYPES = {1: "unicast", 2: "local", 3: "broadcast", 4: "anycast", 5: "multicast"}
 _NO_WAY = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EINVAL)
 """No route, and routes that refuse (`unreachable`, `prohibit`, `blackhole`)."""
 _FAMILY_BYTES = 2
+_WITH_PORTS = {"tcp": 6, "udp": 17}
+_PROTOCOLS = {**_WITH_PORTS, "icmp": 1, "icmpv6": 58}
+"""The kernel takes no others here."""
 
 
 class Way(NamedTuple):
@@ -31,19 +39,137 @@ class Way(NamedTuple):
 def way_to(address: str, vrf: int = 0) -> Way | None:
     """What the routes say now, in the VRF with this index. None: no way leads there, or the address is this
     router's own. Raises `Unavailable`."""
-    to = ip_address(address)
-    family = socket.AF_INET if to.version == 4 else socket.AF_INET6
-    body = _ROUTE.pack(family, to.max_prefixlen, *[0] * 7) + attribute(_DST, to.packed)
-    if vrf:
-        body += attribute(_OIF, struct.pack("=I", vrf))
     try:
-        found = ask(_GET_ROUTE, body)
+        found = ask(_GET_ROUTE, _question(Asked(address, vrf=vrf)))
     except OSError as error:
         if error.errno in _NO_WAY:
             return None
-        raise Unavailable(f"the routes cannot be asked: {error.strerror}", code="netlink") from error
+        raise _unavailable(error) from error
     held = attributes(found, _ROUTE.size)
     if found[_TYPE_AT] != _UNICAST or _OIF not in held:
         return None
-    gateway = held.get(_GATEWAY) or held.get(_VIA, b"")[_FAMILY_BYTES:]
-    return Way(struct.unpack("=I", held[_OIF])[0], str(ip_address(gateway)) if gateway else None)
+    return Way(_number(held[_OIF]), _gateway(held))
+
+
+def own_address_towards(address: str, device: int) -> str | None:
+    """The own address that a neighbour behind an interface (its index) sees, as masquerading chooses it.
+    Raises `Unavailable`."""
+    try:
+        held = attributes(ask(_GET_ROUTE, _question(Asked(address, vrf=device))), _ROUTE.size)
+    except OSError as error:
+        if error.errno in _NO_WAY:
+            return None
+        raise _unavailable(error) from error
+    return str(ip_address(held[_PREFERRED])) if _PREFERRED in held else None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A packet whose route is looked for. `device` is the index of the interface that it came in by, 0 = the
+    router sends it, perhaps from within `vrf` (an index, too)."""
+
+    destination: str
+    source: str = ""
+    device: int = 0
+    vrf: int = 0
+    mark: int = 0
+    tos: int = 0
+    protocol: str = ""
+    source_port: int = 0
+    port: int = 0
+
+
+class Route(NamedTuple):
+    """The route that a packet takes, and the entry of the table that it came from.
+
+    `kind` is "unicast", or what the router takes itself ("local", "broadcast", "multicast"). `protocol` is
+    the kernel's number of who made the entry, `ways` over how many next hops it shares packets.
+    """
+
+    kind: str
+    way: Way
+    prefix: str
+    table: int
+    protocol: int
+    metric: int
+    ways: int
+
+
+class NoRoute(NamedTuple):
+    """`reason`: "unreachable", "blackhole", "prohibit", and of packets that came in by an interface also
+    "source" (an own address, or one that no host has), "reverse-path" (rp_filter) and "forwarding" (off)."""
+
+    reason: str
+
+
+def route_of(asked: Asked) -> Route | NoRoute:
+    """What the kernel does with the packet now, its own check of the source with it. Raises `Unavailable`."""
+    try:
+        taken = ask(_GET_ROUTE, _question(asked))
+        entry = ask(_GET_ROUTE, _question(asked, _FIB_MATCH))
+    except OSError as error:
+        return _why_not(asked, error)
+    held, of_entry = attributes(taken, _ROUTE.size), attributes(entry, _ROUTE.size)
+    family, length, _, _, table, protocol, *_ = _ROUTE.unpack_from(entry)
+    width = 4 if family == socket.AF_INET else 16
+    network = ip_address(of_entry.get(_DST, bytes(width)))
+    return Route(
+        _TYPES.get(taken[_TYPE_AT], "other"),
+        Way(_number(held[_OIF]) if _OIF in held else 0, _gateway(held)),
+        f"{network}/{length}",
+        _number(of_entry[_TABLE]) if _TABLE in of_entry else table,
+        protocol,
+        _number(of_entry[_PRIORITY]) if _PRIORITY in of_entry else 0,
+        _count_hops(of_entry.get(_MULTIPATH, b"")) or 1,
+    )
+
+
+def _why_not(asked: Asked, error: OSError) -> NoRoute:
+    if error.errno == errno.EXDEV:
+        return NoRoute("reverse-path")
+    if error.errno not in _NO_WAY:
+        raise _unavailable(error) from error
+    if asked.device and way_to(asked.destination, asked.vrf) is not None:
+        return NoRoute("source" if error.errno == errno.EINVAL else "forwarding")
+    reasons = {errno.EINVAL: "blackhole", errno.EACCES: "prohibit"}
+    return NoRoute(reasons.get(error.errno or 0, "unreachable"))
+
+
+def _question(asked: Asked, flags: int = 0) -> bytes:
+    to = ip_address(asked.destination)
+    family = socket.AF_INET if to.version == 4 else socket.AF_INET6
+    length = to.max_prefixlen
+    head = (family, length, length if asked.source else 0, asked.tos, 0, 0, 0, 0, _LOOKUP_TABLE | flags)
+    body = _ROUTE.pack(*head) + attribute(_DST, to.packed)
+    if asked.source:
+        body += attribute(_SRC, ip_address(asked.source).packed)
+    numbers = ((_IIF, asked.device), (_OIF, 0 if asked.device else asked.vrf), (_MARK, asked.mark))
+    body += b"".join(attribute(kind, struct.pack("=I", number)) for kind, number in numbers if number)
+    if asked.protocol in _PROTOCOLS:
+        body += attribute(_IP_PROTO, bytes((_PROTOCOLS[asked.protocol],)))
+    if asked.protocol in _WITH_PORTS:
+        ports = ((_SPORT, asked.source_port), (_DPORT, asked.port))
+        body += b"".join(attribute(kind, struct.pack("!H", port)) for kind, port in ports if port)
+    return body
+
+
+def _gateway(held: dict[int, bytes]) -> str | None:
+    found = held.get(_GATEWAY) or held.get(_VIA, b"")[_FAMILY_BYTES:]
+    return str(ip_address(found)) if found else None
+
+
+def _count_hops(data: bytes) -> int:
+    count = place = 0
+    while place + _NEXT_HOP.size <= len(data):
+        length, *_ = _NEXT_HOP.unpack_from(data, place)
+        count += 1
+        place += max(length + 3 & ~3, _NEXT_HOP.size)
+    return count
+
+
+def _number(data: bytes) -> int:
+    return int(struct.unpack_from("=I", data)[0])
+
+
+def _unavailable(error: OSError) -> Unavailable:
+    return Unavailable(f"the routes cannot be asked: {error.strerror}", code="netlink")

@@ -65,6 +65,7 @@ from weir.agent.leases import Leases
 from weir.agent.notify import notify
 from weir.agent.options import lasting, parser
 from weir.agent.outside import Outside
+from weir.agent.packet_path import PacketPath
 from weir.agent.packet_sizes import Merging
 from weir.agent.reconciler import Reconciler
 from weir.agent.routing import Routing
@@ -207,13 +208,14 @@ def _beside(
     looking: Sampler,
     uplinks: UplinkMonitor,
     stack: ExitStack,
-) -> tuple[Hosts, GivenLeases, Tools, CustomerLine]:
+) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath]:
     """Who tells of the stations beside the router, and of what is on the way to others."""
     given = GivenLeases(configuration, served.leases)
     tools = Tools(partial(_fast_paths, configuration))
     stack.callback(tools.stop)
     line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways)
-    return Hosts(configuration, datapath, links, given.names), given, tools, line
+    path = PacketPath(configuration, datapath)
+    return Hosts(configuration, datapath, links, given.names), given, tools, line, path
 
 
 def _fast_paths(configuration: Configuration) -> frozenset[str] | None:

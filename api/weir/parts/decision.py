@@ -90,6 +90,11 @@ class Rules:
         for rule in rules:
             self._chains.setdefault(rule.chain, []).append(rule)
 
+    @property
+    def translate(self) -> bool:
+        """Whether a rule may give a packet another source or destination."""
+        return any(rule.verdict in _TRANSLATES for rules in self._chains.values() for rule in rules)
+
     def decide(self, chain: str, packet: Packet, walk: Walk) -> PacketRule | None:
         """The rule that ends a packet's way through a base chain; None: none does, and it passes."""
         found, _ = self._walk(chain, packet, walk)

@@ -8,7 +8,7 @@ was staged is a conflict, and the owner says whose version stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from sqlite3 import Connection
 from typing import Any, Literal
@@ -175,6 +175,21 @@ class CandidateService:
                 yield document
             finally:
                 document.revert(staged)
+
+    @requires("config.read")
+    def as_staged(self, by: Principal) -> AbstractContextManager[tuple[int, Document, frozenset[Kind]]]:
+        """The running document with the caller's candidate in it, its revision, and the kinds of what is
+        staged. Raises `NotFound` when there is no candidate."""
+        return self._with_kinds(by)
+
+    @contextmanager
+    def _with_kinds(self, by: Principal) -> Iterator[tuple[int, Document, frozenset[Kind]]]:
+        with self._store.snapshot() as connection:
+            if candidates.get(connection, by.username) is None:
+                raise no_candidate()
+            edits = staged_edits(connection, by.username, self._objects)
+        with self._running.at_head() as (revision, _), self._as_staged(by) as document:
+            yield revision, document, frozenset(edit.kind for edit in edits)
 
     @requires("config.write")
     def move(self, by: Principal, queue_id: str, before: str | None) -> CandidateView:

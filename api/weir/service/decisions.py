@@ -87,9 +87,14 @@ class DecisionService:
         """What the running configuration does with such a packet. Raises `Invalid` for what is no address,
         and where an interface has to be given because the configuration does not say it."""
         with self._config.at_head(by) as (revision, document):
-            if self._known is None or self._known[0] != revision:
-                self._known = revision, Rules(FIREWALL.wanted(document), Members.of(document))
-            return _Way(document, self._known[1], asked).decide(revision)
+            return _Way(document, self.rules(revision, document), asked).decide(revision)
+
+    def rules(self, revision: int, document: Document) -> Rules:
+        """The rules of the running configuration, as they are walked through; compiled once a revision."""
+        known = self._known
+        if known is None or known[0] != revision:
+            known = self._known = revision, Rules(FIREWALL.wanted(document), Members.of(document))
+        return known[1]
 
     @requires("config.read")
     def ruleset(self, by: Principal, chain: str | None = None) -> Ruleset:
@@ -103,7 +108,7 @@ class DecisionService:
             raise NotFound(text, code="unknown-chain", path="chain")
         asked = [rule for rule in rules if chain in (None, rule.chain)]
         ordered = sorted(asked, key=lambda rule: chains.index(rule.chain))
-        listed = tuple((rule.chain, _decider(rule, rule.chain)) for rule in ordered[:MAX_LISTED])
+        listed = tuple((rule.chain, decider(rule, rule.chain)) for rule in ordered[:MAX_LISTED])
         return Ruleset(revision, listed, len(ordered))
 
 
@@ -144,7 +149,7 @@ class _Way:
             revision,
             chain,
             verdict,
-            _decider(found, chain),
+            decider(found, chain),
             came,
             leaves,
             source,
@@ -188,7 +193,7 @@ class _Way:
 
     def _translated(self, rule: PacketRule | None) -> None:
         if rule is not None:
-            self._translations.append(_decider(rule, ""))
+            self._translations.append(decider(rule, ""))
 
     def _arrives(self) -> str:
         asked = self._asked
@@ -209,25 +214,34 @@ class _Way:
         return name
 
     def _way(self, address: str, field: str, does: str) -> str:
-        """By the networks and static routes that are configured; without any the one WAN that asks DHCP."""
-        host = parse_prefix(address)
-        best = max(_ways(self._document, address), default=None)
-        if best is not None:
-            return best[2]
-        default = [
-            item.id
-            for item in self._document.interfaces()
-            if item.role == "wan" and item.addressing == "dhcp" and not item.disabled and item.vrf is None
-        ]
-        if len(default) == 1 and host.family == 4:
-            return default[0]
+        found = configured_way(self._document, address)
+        if found is not None:
+            return found
         text = f"the configuration does not say by which interface a packet {does} for {address}: give it"
         raise Invalid(text, code="unknown-way", path=field)
 
     def _names(self, interface: str | None) -> frozenset[str]:
-        """What rules may call it: by its own name, and by its VRF's."""
-        item = None if interface is None else self._document.interface(interface)
-        return frozenset() if item is None else frozenset(filter(None, (item.id, item.vrf)))
+        return names_in_rules(self._document, interface)
+
+
+def names_in_rules(document: Document, interface: str | None) -> frozenset[str]:
+    """What rules may call an interface: by its own name, and by its VRF's."""
+    item = None if interface is None else document.interface(interface)
+    return frozenset() if item is None else frozenset(filter(None, (item.id, item.vrf)))
+
+
+def configured_way(document: Document, address: str) -> str | None:
+    """The interface that an address is behind, by the networks and static routes that are configured; without
+    any the one WAN that asks DHCP. None: the configuration does not say."""
+    best = max(_ways(document, address), default=None)
+    if best is not None:
+        return best[2]
+    default = [
+        item.id
+        for item in document.interfaces()
+        if item.role == "wan" and item.addressing == "dhcp" and not item.disabled and item.vrf is None
+    ]
+    return default[0] if len(default) == 1 and parse_prefix(address).family == 4 else None
 
 
 def _ways(document: Document, address: str) -> Iterator[tuple[int, int, str]]:
@@ -255,7 +269,7 @@ def _ways(document: Document, address: str) -> Iterator[tuple[int, int, str]]:
                     yield network.length, -route.distance, name
 
 
-def _decider(rule: PacketRule | None, chain: str) -> Decider:
+def decider(rule: PacketRule | None, chain: str) -> Decider:
     if rule is None:
         return Decider(None, None, f"no rule of {chain} decides, and it passes")
     if rule.nat:

@@ -21,6 +21,7 @@ from weir.service.diagnosis import DiagnosisService
 from weir.service.hosts import HostService
 from weir.service.known import write_running
 from weir.service.leases import LeaseService
+from weir.service.packet_path import PathService
 from weir.service.raising import RaiseService
 from weir.service.revisions import RevisionService
 from weir.service.running_document import Running
@@ -77,6 +78,7 @@ class Service:
         self.tools = ToolService(agent, self.audit, self.speed)
         self.alerts = AlertService(agent, self.audit)
         self.decisions = DecisionService(self.config)
+        self.path = PathService(agent, self.config, self.candidates, self.decisions)
         self.leases = LeaseService(agent)
         self.updates = UpdateService(agent, self.audit, database.parent / "uploads")
         self.appliance = ApplianceService(agent, self.audit)

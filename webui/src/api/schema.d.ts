@@ -4037,6 +4037,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnosis/path": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Say what the router would do with a packet
+         * @description Its way through the router, step by step, each with what decided there: interface and zone, the check of
+         *     its source, NAT, route, firewall, the next station, queues, the fast path. Where it would be dropped the
+         *     line ends. The kernel is asked for routes and neighbours, and the compiled rules are walked through; no
+         *     packet is sent. A step that could not be looked at says so and why.
+         */
+        get: operations["predict_path"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnosis/apply": {
         parameters: {
             query?: never;
@@ -12842,6 +12865,44 @@ export interface components {
             /** @description In the order of an upload. */
             line: components["schemas"]["Judged"][];
             losses: components["schemas"]["Loss"][];
+        };
+        PathStep: {
+            /** @enum {string} */
+            at: "ingress" | "source" | "queue-in" | "nat-in" | "route" | "firewall" | "nat-out" | "neighbour" | "egress" | "queue-out" | "fast-path";
+            /** @enum {string} */
+            state: "passes" | "changes" | "waits" | "drops" | "unknown";
+            sentence: string;
+            /** @description Of the object that decided here. */
+            kind: string | null;
+            id: string | null;
+            /** @description Why it is so. */
+            details: string[];
+            /** @description What of it could not be looked at, and why. */
+            not_known: string[];
+        };
+        PathEnd: {
+            interface: string;
+            next_hop: string | null;
+            /** @description "": one of several, or not known. */
+            source: string;
+            destination: string;
+            port: number;
+            /** @description The ids of those that it is charged to where it leaves. */
+            queues: string[];
+        };
+        PacketPath: {
+            revision: number;
+            candidate: boolean;
+            /**
+             * @description `delivered`: to the router itself; `sent`: by it. `unknown`: a step is not known.
+             * @enum {string}
+             */
+            fate: "forwarded" | "delivered" | "sent" | "dropped" | "rejected" | "unknown";
+            /** @description The answer for people. */
+            sentence: string;
+            steps: components["schemas"]["PathStep"][];
+            /** @description null: it does not leave. */
+            leaves: components["schemas"]["PathEnd"] | null;
         };
         ApplyInput: {
             code: string;
@@ -29278,6 +29339,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Why"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    predict_path: {
+        parameters: {
+            query: {
+                /** @description The sender's address. */
+                source: string;
+                /** @description The address that it is sent to. */
+                destination: string;
+                protocol?: "tcp" | "udp" | "sctp" | "icmp" | "gre" | "esp" | "ah" | "ospf" | "vrrp" | "igmp";
+                /** @description The destination port. */
+                port?: number;
+                /** @description Chooses among equally good routes. */
+                source_port?: number;
+                icmp_type?: "echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert";
+                /** @description Of the connection. */
+                state?: "new" | "established" | "related" | "invalid" | "untracked";
+                /** @description Where it comes in. Without it where the way back to the source leaves. */
+                in_interface?: string;
+                /** @description The router sends it itself. */
+                from_router?: boolean;
+                /** @description Its tag on `in_interface`. */
+                vlan?: number;
+                /** @description The byte of DSCP and ECN. */
+                tos?: number;
+                /** @description With what is pending of yours, where that can be told. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PacketPath"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from flask import Response
@@ -10,7 +11,8 @@ from flask import Response
 from weir.http.context import context, me, service
 from weir.http.endpoint import READ, WRITE, Resource, answer
 from weir.http.rendering import committed_json, findings_answer, trial_answer, why_answer
-from weir.http.schemas import diagnosis
+from weir.http.schemas import diagnosis, path
+from weir.service.path_answers import PathAsked
 from weir.store.clock import wall_ms
 
 resource = Resource("diagnosis", "What ails the router, with numbers, thresholds and remedies.")
@@ -38,6 +40,18 @@ def explain_slowness(query: dict[str, Any]) -> Response:
     """
     found = service().why.line(me(), context().stats, query["queue"], query["address"], query["towards"])
     return answer(why_answer(found, wall_ms()))
+
+
+@resource.operation("GET", "/diagnosis/path", scope=READ, query=path.PathQuery, answers=path.PacketPath)
+def predict_path(query: dict[str, Any]) -> Response:
+    """Say what the router would do with a packet
+
+    Its way through the router, step by step, each with what decided there: interface and zone, the check of
+    its source, NAT, route, firewall, the next station, queues, the fast path. Where it would be dropped the
+    line ends. The kernel is asked for routes and neighbours, and the compiled rules are walked through; no
+    packet is sent. A step that could not be looked at says so and why.
+    """
+    return answer(asdict(service().path.predict(me(), context().stats, PathAsked(**query))))
 
 
 @resource.operation(

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the router would do with a packet, by REST and by command, where the agent does not know its way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kinds.toys import Toy, toy
+
+INTERNET = "198.51.100.7"
+
+
+@pytest.fixture(scope="module")
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+    with toy(Path(tmp_path_factory.mktemp("paths"))) as found:
+        for path, body in (
+            ("/interfaces/wan0", {"role": "wan", "addresses": ["203.0.113.2/24"]}),
+            ("/interfaces/lan0", {"role": "lan", "addresses": ["10.64.0.1/24"]}),
+            ("/interfaces/v7", {"role": "lan", "vlan": {"parent": "lan0", "id": 7}}),
+            ("/interfaces/off0", {"role": "lan", "disabled": True}),
+            ("/static-routes/out", {"destination": "0.0.0.0/0", "gateway": "203.0.113.1"}),
+            (
+                "/firewall-rules/mail",
+                {"chain": "forward", "action": "drop", "protocol": "tcp", "ports": ["25"]},
+            ),
+        ):
+            answer = found.api("PUT", path, body)
+            assert answer.status_code == 201, answer.json
+        yield found
+
+
+def asked(router: Toy, **said: Any) -> Any:
+    packet = {"source": "10.64.0.7", "destination": INTERNET, **said}
+    return router.api("GET", "/diagnosis/path", query_string=packet)
+
+
+def test_without_the_agent_rules_are_told_and_the_fate_is_not_known(router: Toy) -> None:
+    found = asked(router, port=25).json
+    steps = {step["at"]: step for step in found["steps"]}
+    assert found["fate"] == "unknown" and found["leaves"] is None
+    assert steps["route"]["state"] == "unknown" and "wan0" in steps["route"]["sentence"]
+    assert all("agent" in text for text in steps["route"]["not_known"])
+    assert (steps["firewall"]["kind"], steps["firewall"]["id"]) == ("firewall-rule", "mail")
+    assert found["steps"][-1]["at"] == "firewall", "the line ends where it is dropped"
+    assert "As far as is known: The firewall drops it." in found["sentence"]
+
+
+def test_a_tag_is_of_the_vlan_interface(router: Toy) -> None:
+    found = asked(router, in_interface="lan0", vlan=7).json
+    assert found["steps"][0]["id"] == "v7"
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ({"destination": "nowhere"}, "bad-prefix"),
+        ({"destination": "2001:db8::1"}, "family-mismatch"),
+        ({"in_interface": "eth9"}, "unknown-interface"),
+        ({"in_interface": "off0"}, "interface-disabled"),
+        ({"in_interface": "lan0", "vlan": 8}, "unknown-vlan"),
+        ({"vlan": 7}, "unknown-way"),
+        ({"in_interface": "lan0", "from_router": "true"}, "two-origins"),
+        ({"source": "2001:db8::1", "destination": "2001:db8::2"}, "unknown-way"),
+        ({"tos": 256}, "invalid-request"),
+    ],
+)
+def test_what_is_no_packet_is_said(router: Toy, said: dict[str, Any], code: str) -> None:
+    answer = asked(router, **said)
+    assert (answer.status_code, answer.json["code"]) == (422, code), answer.json
+
+
+def test_a_candidate_that_is_not_there_is_named(router: Toy) -> None:
+    answer = asked(router, candidate="true")
+    assert answer.status_code == 404 and "candidate" in answer.json["detail"]
+
+
+def test_the_command_tells_the_line(router: Toy) -> None:
+    told = router.weir("path", "10.64.0.7", INTERNET, "tcp", "25", "--in", "lan0")
+    assert "DROPS     firewall" in told and "not known: the agent has no method" in told
+    assert "sends it itself" in router.weir("path", "203.0.113.2", INTERNET, "icmp", "--from-router")
