@@ -5,13 +5,14 @@ import {
   QueryCache,
   QueryClient,
   queryOptions,
+  skipToken,
 } from "@tanstack/react-query";
 import { saidOnce } from "@/ui/format";
 import { say } from "@/ui/toast";
 import type { Window } from "@/ui/windows";
 import { api, need } from "./client";
 import { ApiProblem, asProblem } from "./problem";
-import type { Interface, Kind, Pending, System, Why } from "./types";
+import type { Interface, Kind, PacketPathQuery, Pending, System, Why } from "./types";
 
 /**
  * Cache keys and errors, once. Whatever follows from the configuration lies under "config" and is
@@ -132,6 +133,14 @@ export const whyQuery = (asked: { queue: string } | { address: string }) =>
 
 /** A problem is an answer, too: it stands until the next one, and replaces what was known before it. */
 export type WhyAsked = { found: Why; problem: null } | { found: null; problem: ApiProblem };
+
+/** What the router would do with a packet; null asks nothing. Its answer is of the moment, and not asked again. */
+export const pathQuery = (asked: PacketPathQuery | null) =>
+  queryOptions({
+    queryKey: [...CONFIG, "path", asked],
+    queryFn: asked ? () => need(api.GET("/api/v1/diagnosis/path", { params: { query: asked } })) : skipToken,
+    retry: false,
+  });
 
 /** Asked only while the router says that something is wrong with its database. */
 export const storeQuery = queryOptions({

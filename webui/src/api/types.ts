@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Short names for the generated types. Nothing is declared by hand that the API's document declares. */
-import type { components } from "./schema";
+import type { components, paths } from "./schema";
 
 type Schemas = components["schemas"];
 
@@ -24,6 +24,8 @@ export type Finding = Schemas["Finding"];
 export type DiagnosisFinding = Schemas["DiagnosisFinding"];
 export type Findings = Schemas["Findings"];
 export type Why = Schemas["Why"];
+export type PacketPath = Schemas["PacketPath"];
+export type PacketPathQuery = NonNullable<paths["/api/v1/diagnosis/path"]["get"]["parameters"]["query"]>;
 export type Remedy = Schemas["Remedy"];
 export type ProblemDocument = Schemas["Problem"];
 export type Candidate = Schemas["Candidate"];

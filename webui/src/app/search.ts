@@ -72,8 +72,27 @@ export const tools = (raw: Raw): { tool?: string; target?: string } => ({
   tool: text(raw["tool"]),
   target: text(raw["target"]),
 });
+/** The packet whose way is asked about. */
+export interface PathSearch {
+  from?: string;
+  to?: string;
+  protocol?: string;
+  port?: string;
+  /** An interface, or "-": the router itself sends it. */
+  in?: string;
+  /** With what is pending. */
+  pending?: boolean;
+}
 /** `address`: the customer whose line is looked at. */
-export const diagnostics = (raw: Raw): { address?: string } => ({ address: text(raw["address"]) });
+export const diagnostics = (raw: Raw): { address?: string } & PathSearch => ({
+  address: text(raw["address"]),
+  from: text(raw["from"]),
+  to: text(raw["to"]),
+  protocol: text(raw["protocol"]),
+  port: text(raw["port"]),
+  in: text(raw["in"]),
+  pending: flag(raw["pending"]),
+});
 export const hosts = (raw: Raw): { q?: string } => ({ q: text(raw["q"]) });
 
 /** A part of the graphs' time, as `1700000000-1700000060`. */

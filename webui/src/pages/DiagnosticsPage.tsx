@@ -6,6 +6,7 @@ import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
 import type { InterfaceStats, System } from "@/api/types";
 import { Findings } from "./Findings";
+import { PacketPath } from "./path/PacketPath";
 import { SlowAddress } from "./SlowAddress";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
@@ -191,6 +192,7 @@ export default function DiagnosticsPage() {
       ) : null}
       <Findings />
       <SlowAddress />
+      <PacketPath />
       {system ? <Report system={system} doubt={doubt} /> : query.isPending ? <Skeleton lines={10} /> : null}
     </Page>
   );

@@ -9,12 +9,10 @@ import type { components } from "@/api/schema";
 import { Note } from "@/ui/blocks";
 import classes from "./Decision.module.css";
 import { MadeBy } from "./MadeBy";
+import { PROTOCOLS, WITH_PORTS } from "./protocols";
 import { Ruleset } from "./Ruleset";
 
 type Answer = components["schemas"]["Decision"];
-
-const PROTOCOLS = ["tcp", "udp", "icmp", "sctp", "gre", "esp"] as const;
-const WITH_PORTS: readonly string[] = ["tcp", "udp", "sctp"];
 
 /** Above the lists of firewall and NAT rules. */
 export default function Above() {
