@@ -46,7 +46,7 @@ def test_without_the_agent_rules_are_told_and_the_fate_is_not_known(router: Toy)
     assert all("agent" in text for text in steps["route"]["not_known"])
     assert (steps["firewall"]["kind"], steps["firewall"]["id"]) == ("firewall-rule", "mail")
     assert found["steps"][-1]["at"] == "firewall", "the line ends where it is dropped"
-    assert "As far as is known: The firewall drops it." in found["sentence"]
+    assert "As far as is known: The firewall drops it: rule mail." in found["sentence"]
 
 
 def test_a_tag_is_of_the_vlan_interface(router: Toy) -> None:

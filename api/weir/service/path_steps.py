@@ -113,14 +113,14 @@ def queue_out(document: Document, charged: Sequence[Json], mode: str, rows: Mapp
         return [Step("queue-out", "passes", "No queue limits it: the port is not shaped.")]
     if not charged:
         return [Step("queue-out", "passes", "It is in no queue, so nothing limits it.")]
-    return [_limited(document, found, rows.get(found["queue"])) for found in charged]
+    return [_limited(document, found, mode, rows.get(found["queue"])) for found in charged]
 
 
-def _limited(document: Document, found: Json, row: Json | None) -> Step:
+def _limited(document: Document, found: Json, mode: str, row: Json | None) -> Step:
     queue, way = document.queue(found["queue"]), found["way"]
     name = found["queue"] if queue is None else queue.name
     limit = _limit(found["rate_bps"])
-    waits, unknown = _wait(row, way)
+    waits, unknown = _wait(mode, row, way)
     above = () if queue is None else tuple(_above(document, queue, way))
     text = f"Queue {name}, {way}: {limit}{waits}."
     return Step("queue-out", "passes", text, "queue", found["queue"], above, unknown)
@@ -137,7 +137,12 @@ def _above(document: Document, queue: Queue, way: str) -> list[str]:
     ]
 
 
-def _wait(row: Json | None, way: str) -> tuple[str, tuple[str, ...]]:
+def _wait(mode: str, row: Json | None, way: str) -> tuple[str, tuple[str, ...]]:
+    """How long packets wait there now; what is not known of it."""
+    if mode == "police":
+        return ", nothing waits, and what is over it is dropped", ()
+    if mode == "htb":
+        return "", ("how long packets wait there now: HTB does not measure it",)
     if row is None:
         return "", ("how long packets wait there now: no figures of it yet",)
     if row["delay_us"] is None:

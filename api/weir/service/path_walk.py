@@ -181,11 +181,13 @@ class Walked:
         unsure = tuple(self._walk.unsure[before:])
         if found is not None and found.verdict in ("drop", "reject"):
             words = "rejects it (the sender is told)" if found.verdict == "reject" else "drops it"
-            self._add(_by(found, "firewall", "drops", f"The firewall {words}.", unsure, chain))
+            self._add(
+                _by(found, "firewall", "drops", f"The firewall {words}: {_words(found)}.", unsure, chain)
+            )
             return found.verdict
-        text = (
-            "The firewall lets it pass." if found is not None else f"No rule of {chain} decides: it passes."
-        )
+        text = f"No rule of {chain} decides, and it passes."
+        if found is not None:
+            text = f"The firewall lets it pass: {_words(found)}."
         self._add(_by(found, "firewall", "passes", text, unsure, chain))
         return "accept"
 
@@ -274,6 +276,10 @@ def _by(
     made = decider(rule, chain)
     details = () if rule is None else (made.text,)
     return Step(at, state, text, made.kind, made.id, details, not_known)
+
+
+def _words(rule: PacketRule) -> str:
+    return f"rule {rule.comment}" if rule.is_configured and not rule.nat else rule.comment
 
 
 def _with_port(address: str, port: int) -> str:
