@@ -9,7 +9,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from tests.model.declared import values_of
+from tests.model.declared import combined, drawn, up_to_two, values_of
 from weir.fields import Group
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
@@ -122,31 +122,36 @@ def valid_trees(draw: st.DrawFn) -> list[Queue]:
     return found
 
 
-vlans = st.builds(
-    Vlan,
-    parent=st.sampled_from(("lan0", "wan0", "wan1", "gone0")),
-    id=st.sampled_from((1, 4094)),
-    protocol=st.sampled_from(("802.1Q", "802.1ad")),
-)
+VLANS = [
+    Vlan(*some) for some in combined(("lan0", "wan0", "wan1", "gone0"), (1, 4094), ("802.1Q", "802.1ad"))
+]
+BRIDGES, BONDS = values_of(Group(Bridge)), values_of(Group(Bond))
+assert BRIDGES is not None and BONDS is not None
+ADDRESSES = ("10.0.0.1/29", "10.0.0.0/29", "192.0.2.1/24", "2001:db8::1/64", "fe80::1/64")
+
+
+def _seldom(values: Sequence[object]) -> list[object]:
+    """None in two of three."""
+    return [*[None] * (2 * len(values)), *values]
+
+
 interfaces = (
-    st.builds(
+    drawn(
         Interface,
-        id=st.sampled_from(("lan0", "wan0", "wan1")),
-        role=st.sampled_from(("lan", "wan", "none")),
-        addresses=st.lists(
-            st.sampled_from(("10.0.0.1/29", "10.0.0.0/29", "192.0.2.1/24", "2001:db8::1/64", "fe80::1/64")),
-            max_size=2,
-            unique=True,
-        ).map(tuple),
-        addressing=st.sampled_from(("static", "static", "dhcp")),
-        mtu=st.sampled_from((None, 1000, 1500)),
-        domain=st.sampled_from((0, 0, 2)),
-        vlan=st.one_of(st.none(), st.none(), vlans),
-        bridge=st.one_of(st.none(), st.none(), values_of(Group(Bridge))),
-        bond=st.one_of(st.none(), st.none(), values_of(Group(Bond))),
-        vrf=st.sampled_from((None, None, "wan1", "gone0")),
-        vrf_table=st.sampled_from((None, None, None, 0, 7, 254)),
-        disabled=st.booleans(),
+        {
+            "id": ("lan0", "wan0", "wan1"),
+            "role": ("lan", "wan", "none"),
+            "addresses": up_to_two(ADDRESSES),
+            "addressing": ("static", "static", "dhcp"),
+            "mtu": (None, 1000, 1500),
+            "domain": (0, 0, 2),
+            "vlan": _seldom(VLANS),
+            "bridge": _seldom(BRIDGES),
+            "bond": _seldom(BONDS),
+            "vrf": (None, None, "wan1", "gone0"),
+            "vrf_table": (None, None, None, 0, 7, 254),
+            "disabled": (False, True),
+        },
     )
     .map(lambda item: item if item.vlan is None else replace(item, vrf_table=None, bridge=None, bond=None))
     .map(lambda item: item if item.bridge is None else replace(item, vrf_table=None, bond=None))
