@@ -9,12 +9,14 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from lab import netns
 from lab.measure import bound
+from tests.agent.ends import INSIDE, OUTSIDE, ROUTER_IN, ROUTER_OUT, three_ends
 from tests.polling import until
 from weir.adapters import nft
 from weir.backends.firewall import FirewallBackend, FirewallWanted
@@ -26,17 +28,17 @@ from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Document
 from weir.model.interface import Interface
-from weir.model.objects import ConfigObject
+from weir.model.objects import ConfigObject, TimeWindow
 from weir.parts import FIREWALL, SETS
 from weir.parts.decision import Members, Packet, Rules, Verdict, Walk, redirected, source_behind
 
 CONFIGURATIONS = int(os.environ.get("WEIR_FIREWALLS", "12"))
 """500 take about ten minutes."""
 PACKETS = 40
-INSIDE = tuple(f"10.64.{third}.{last}" for third in range(3) for last in (2, 77))
-OUTSIDE = ("203.0.113.1", "203.0.113.130", "198.51.100.9")
-ROUTER_IN, ROUTER_OUT = "10.64.0.1", "203.0.113.2"
 PORTS = (53, 80, 443, 5060, 8080)
+AT = datetime(2026, 11, 27, 20, 30)
+"""A Friday."""
+OPEN, CLOSED = TimeWindow(20 * 60, 24 * 60, ("fri",)), TimeWindow(8 * 60, 18 * 60, ("fri", "sat"))
 INTERFACES = (
     Interface("lan0", "lan", ("10.64.0.1/16",)),
     Interface("wan0", "wan", ("203.0.113.2/24",)),
@@ -56,30 +58,8 @@ FIXED: tuple[ConfigObject, ...] = (
 
 @pytest.fixture
 def router() -> Iterator[tuple[str, str, str]]:
-    """Router, inside and outside, in namespaces without an agent."""
-    names = tuple(f"weir-agent-test-{os.getpid()}-decide-{end}" for end in "rci")
-    for name in names:
-        netns.create(name)
-    own, inside, outside = names
-    try:
-        netns.ip(own, ["link set lo up"])
-        for device, far, peer in (("lan0", inside, "c0"), ("wan0", outside, "i0")):
-            netns.ip(
-                own, [f"link add {device} type veth peer name {peer} netns {far}", f"link set {device} up"]
-            )
-            netns.ip(far, [f"link set {peer} up", "link set lo up"])
-        netns.sysctl(own, {"ipv4/ip_forward": "1"})
-        netns.ip(own, [f"addr add {ROUTER_IN}/16 dev lan0", f"addr add {ROUTER_OUT}/24 dev wan0"])
-        netns.ip(own, ["route add default via 203.0.113.1"])
-        netns.ip(
-            inside, [*(f"addr add {text}/16 dev c0" for text in INSIDE), f"route add default via {ROUTER_IN}"]
-        )
-        netns.ip(outside, [*(f"addr add {text}/24 dev i0" for text in OUTSIDE)])
-        netns.ip(outside, [f"route add 10.64.0.0/16 via {ROUTER_OUT}"])
-        yield own, inside, outside
-    finally:
-        for name in names:
-            netns.remove(name)
+    with three_ends("decide") as names:
+        yield names
 
 
 def some(rng: random.Random, items: tuple[str, ...]) -> tuple[str, ...]:
@@ -109,6 +89,8 @@ def random_match(rng: random.Random) -> dict[str, Any]:
         said["ct_state"] = tuple(rng.sample(("new", "established", "invalid"), 2))
     if rng.random() < 0.15:
         said["log"] = True
+    if rng.random() < 0.3:
+        said["time"] = rng.choice((OPEN, CLOSED))
     if rng.random() < 0.2:
         said["family"] = rng.choice(("ipv4", "ipv6"))
     return said
@@ -174,7 +156,7 @@ def in_force(document: Document) -> None:
     filled = sets.diff(sets.read(), SETS.wanted(document))
     if filled:
         sets.apply(filled)
-    wanted = FirewallWanted(FIREWALL.wanted(document), ())
+    wanted = FirewallWanted(FIREWALL.wanted(document), (), frozenset({CLOSED}))
     difference = firewall.diff(firewall.read(), wanted)
     if difference:
         firewall.apply(difference)
@@ -289,4 +271,5 @@ def send(rng: random.Random, inside: str, outside: str, words: bytes) -> Packet:
         port,
         in_names=frozenset((device,)),
         to_router=destination in (ROUTER_IN, ROUTER_OUT),
+        at=AT,
     )

@@ -7,6 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from tests.agent.rig import Rig, lan, wan
 from tests.polling import until
 from weir.agent.early import EarlyStart, content_of
 from weir.compiler import SlotAllocation, compile_document
+from weir.kinds.firewall_rule import FirewallRule
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
+from weir.model.objects import ConfigObject, TimeWindow
 from weir.parts import FIREWALL, NETWORK
 
 SCRIPT = Path(__file__).resolve().parents[2] / "board/overlay/usr/libexec/weir/early"
@@ -109,8 +112,8 @@ def test_a_change_that_waits_for_its_confirmation_is_not_what_a_start_comes_back
 class Configured:
     """A configuration that runs a revision."""
 
-    def __init__(self, revision: int, address: str) -> None:
-        document = Document([lan(addresses=(address,)), wan()])
+    def __init__(self, revision: int, address: str, *others: ConfigObject) -> None:
+        document = Document([lan(addresses=(address,)), wan(), *others])
         self.lock = nullcontext()
         self.loaded, self.revision, self.is_held = True, revision, False
         self.following = self.store = self
@@ -164,6 +167,15 @@ def test_what_cannot_be_written_is_removed_and_nobody_else_is_troubled(
     assert not list(tmp_path.iterdir())
     early.follow(Configured(3, "10.3.0.1/24"))  # type: ignore[arg-type]
     assert "10.3.0.1/24" in (tmp_path / "early").read_text()
+
+
+def test_a_firewall_with_hours_waits_for_the_agent(tmp_path: Path) -> None:
+    """Before it nobody knows which hours it is."""
+    early, rule = EarlyStart(tmp_path / "early"), FirewallRule("r", "input", "accept")
+    early.follow(Configured(1, "10.1.0.1/24", rule))  # type: ignore[arg-type]
+    assert "10.1.0.1/24" in (tmp_path / "early").read_text()
+    early.follow(Configured(2, "10.1.0.1/24", replace(rule, time=TimeWindow(0, 60, ("mon",)))))  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
 
 
 def test_vlans_are_made_after_what_they_are_on() -> None:

@@ -54,7 +54,7 @@ class NoKernel(Executor):
             raise ApplyFailed("the kernel refused")
         return Timing(0.0, 0.0)
 
-    def pass_time(self) -> tuple[str, ...]:
+    def pass_time(self, _wanted: object) -> tuple[str, ...]:
         return ()
 
     def read_once(self) -> AbstractContextManager[None]:

@@ -4,8 +4,9 @@ others, because it is registered: nothing else in the agent names it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -113,8 +114,10 @@ def mirror() -> MirrorBackend:
 
 
 @contextmanager
-def configured(folder: Path, parts: Parts, **others: object) -> Iterator[Configuration]:
-    """A configuration of these parts; all that this release has find nothing to do."""
+def configured(
+    folder: Path, parts: Parts, now_local: Callable[[], datetime] = datetime.now, **others: object
+) -> Iterator[Configuration]:
+    """A configuration of these parts; all that this release has find nothing to do but those given."""
     ConfigStore.open(folder / "weir.db", create=True).close()
     store = ConfigStore.open(folder / "weir.db")
     names = (*(part.name for part in PARTS), *SHAPING_STAGES)
@@ -123,7 +126,7 @@ def configured(folder: Path, parts: Parts, **others: object) -> Iterator[Configu
     backends["tables"].topics = frozenset(("hooks",))
     executor = Executor(**backends | others, parts=parts)
     sharing: Any = SimpleNamespace(reset=lambda _: None, follow=lambda _: None)
-    found = Configuration(executor, sharing, Following(store, None), 64)
+    found = Configuration(executor, sharing, Following(store, None), 64, now_local)
     assert found.open_store()
     yield found
     store.close()

@@ -55,7 +55,7 @@ class RecordingKernel:
     def touched(self, _plan: Plan) -> list[str]:
         return []
 
-    def pass_time(self) -> tuple[str, ...]:
+    def pass_time(self, _wanted: Compiled) -> tuple[str, ...]:
         return ()
 
     def read_once(self) -> AbstractContextManager[None]:

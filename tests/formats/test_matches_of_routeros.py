@@ -14,6 +14,7 @@ from tests.formats.routeros import LISTS, import_of, of_kind
 from weir.formats.routeros.menus.filter import FILTER, FILTER_6
 from weir.formats.routeros.menus.nat import NAT
 from weir.formats.routeros.menus.table import Menu
+from weir.model.limits import DAYS
 
 Json = dict[str, Any]
 Taken = dict[str, tuple[Json, ...]]
@@ -32,7 +33,9 @@ LACKED = (
         "in-bridge-port-list=GUESTS",
         "out-bridge-port=ether3",
         "out-bridge-port-list=GUESTS",
-        "time=8h-18h,mon",
+        "time=8h-18h30s,mon",
+        "time=22h-6h,mon",
+        "time=8h",
     ),
     *("ingress-priority=1", "ipv4-options=any", "layer7-protocol=x", "nth=2,1", "packet-mark=no-mark"),
     *("packet-size=0-100", "per-connection-classifier=src-address:2/0", "port=53", "priority=1", "random=50"),
@@ -106,7 +109,7 @@ NO_MATCH = (
         "hw-offload=no",
     ),
     *("ipsec-policy=in,none", "ipsec-policy=out,none", "in-interface=all", "out-interface=all"),
-    *("in-interface-list=all", "out-interface-list=!none"),
+    *("in-interface-list=all", "out-interface-list=!none", "time=0s-1d"),
 )
 """What says nothing about packets, or of all of them."""
 
@@ -139,6 +142,11 @@ def of_filters(of_addresses: Taken, icmp: str, echo: int) -> Taken:
         "connection-state=!new,untracked": ({"ct_state": ["established", "related", "invalid"]},),
         "limit=50,5:packet": ({"rate_per_s": 50},),
         "limit=120/1m,10:packet": ({"rate_per_s": 2, "burst": 10},),
+        "time=8h-18h,tue,mon": ({"time": {"start": "08:00", "end": "18:00", "days": ["mon", "tue"]}},),
+        "time=22:00:00-06:00:00,sun,mon,tue,wed,thu,fri,sat": tuple(
+            {"time": {"start": start, "end": end, "days": list(DAYS)}}
+            for start, end in (("22:00", "24:00"), ("00:00", "06:00"))
+        ),
         "in-interface=ether3": ({"in_interface": "ether3"},),
         "out-interface=ether3": ({"out_interface": "ether3"},),
         "in-interface-list=WAN": ({"source_set": "wan-interfaces"}, {"in_interface": "ether1"}),
@@ -177,6 +185,7 @@ ONLY_SOME_ACTIONS = ("reject-with=tcp-reset", "jump-target=more", "address-list=
 SRC = (
     *("in-interface=ether3", "in-interface-list=WAN", "dst-address-type=local", "connection-state=new"),
     *("limit=50,5:packet", "randomise-ports=yes", "same-not-by-dst=yes", "to-ports=1-9", "to-addresses=a"),
+    "time=8h-18h,mon",
     *("jump-target=more", "address-list=a", "protocol=icmp", "to-addresses=192.0.2.1-192.0.2.9"),
 )
 DST = tuple(said.replace("in-interface", "out-interface") for said in SRC if "address-type" not in said)

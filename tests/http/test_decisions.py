@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,15 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
                     "protocol": "tcp",
                     "ports": ["25"],
                     "source": ["10.64.0.0/24"],
+                },
+            ),
+            (
+                "/firewall-rules/school",
+                {
+                    "chain": "forward",
+                    "action": "reject",
+                    "protocol": "udp",
+                    "time": {"start": "08:00", "end": "13:00", "days": ["mon", "fri"]},
                 },
             ),
             ("/firewall-rules/block", {"chain": "input", "action": "reject", "source_set": "bad"}),
@@ -164,3 +175,49 @@ def test_a_chain_that_there_is_not_is_named_with_those_that_there_are(router: To
 def test_the_command_lists_rules(router: Toy) -> None:
     assert "rule mail" in router.weir("firewall", "ruleset", "forward")
     assert "rule mail" not in router.weir("firewall", "ruleset", "input")
+
+
+FRIDAY, SATURDAY = "2026-11-27", "2026-11-28"
+
+
+@pytest.mark.parametrize(
+    ("at", "verdict"),
+    [
+        (f"{FRIDAY}T08:00", "reject"),
+        (f"{FRIDAY}T12:59", "reject"),
+        (f"{FRIDAY}T13:00", "accept"),
+        (f"{SATURDAY}T09:00", "accept"),
+    ],
+)
+def test_a_rule_with_hours_decides_in_them_and_is_named_outside(router: Toy, at: str, verdict: str) -> None:
+    found = asked(router, "10.64.0.7", INTERNET, protocol="udp", port=53, at=at)
+    assert (found["verdict"], found["at"]) == (verdict, at)
+    if verdict == "accept":
+        assert [item["id"] for item in found["resting"]] == ["school"]
+    else:
+        assert found["decided_by"]["id"] == "school" and found["resting"] == []
+
+
+def test_without_a_time_it_is_that_of_the_router(router: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a zone that was chosen after the process began."""
+    hours = set()
+    for zone in ("UTC+5", "UTC-5"):
+        monkeypatch.setenv("TZ", zone)
+        hours.add(asked(router, "10.64.0.7", INTERNET)["at"])
+    monkeypatch.undo()
+    time.tzset()
+    first, last = sorted(map(datetime.fromisoformat, hours))
+    assert timedelta(hours=10) <= last - first <= timedelta(hours=10, minutes=1)
+
+
+@pytest.mark.parametrize("at", ["tonight", "2026-02-31T10:00", "2026-11-27 10:00", "2026-11-27T10:00Z"])
+def test_what_is_no_time_is_named(router: Toy, at: str) -> None:
+    query = {"source": "10.64.0.7", "destination": INTERNET, "at": at}
+    answer = router.api("GET", "/firewall/decision", query_string=query)
+    assert answer.status_code == 422
+    assert "at" in answer.text
+
+
+def test_the_command_says_which_rule_rests(router: Toy) -> None:
+    told = router.weir("firewall", "decide", "10.64.0.7", INTERNET, "udp", "53", "--at", f"{SATURDAY}T09:00")
+    assert f"Not at {SATURDAY} 09:00: forward reject : rule school, at 08:00-13:00 mon,fri" in told

@@ -22,6 +22,8 @@ from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
+from weir.model.limits import DAYS
+from weir.model.objects import TimeWindow
 from weir.parts import FIREWALL
 from weir.parts import filter as filters
 from weir.parts.effect import Effect, Sessions
@@ -73,6 +75,9 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         ({"state": "new"}, "read-only"),
         ({"packets": 7}, "read-only"),
         ({"rate_per_s": 0}, "bad-number"),
+        ({"time": {"start": "22:00", "end": "06:00"}}, "bad-time"),
+        ({"time": {"start": "8"}}, "bad-time"),
+        ({"time": {"days": []}}, "bad-time"),
         ({"source": ["192.0.2.1/24"]}, "host-bits-set"),
     ],
 )
@@ -103,6 +108,24 @@ def test_rules_have_an_order_within_their_chain_and_move(router: Toy) -> None:
 def test_what_locks_out_is_a_warning(router: Toy) -> None:
     made = router.api("POST", "/firewall-rules", {"chain": "input", "action": "drop"})
     assert [item["code"] for item in made.json["warnings"]] == ["locks-out"]
+    body = {"chain": "input", "action": "drop", "time": {"start": "22:00", "days": ["sun", "sat"]}}
+    (found,) = router.api("POST", "/firewall-rules", body).json["warnings"]
+    assert found["code"] == "locks-out" and "at 22:00-24:00 sat,sun" in found["message"]
+
+
+def test_hours_are_typed_shown_and_found_as_those_of_queues(router: Toy) -> None:
+    """One message says how to make a night, and hours that are always are none."""
+    router.weir("rule", "add", "forward", "drop", "--id", "night", "--time", "22:00-24:00 sat,sun")
+    held = router.api("GET", "/firewall-rules/night").json
+    assert held["time"] == {"start": "22:00", "end": "24:00", "days": ["sat", "sun"]}
+    assert "forward drop : rule night, at 22:00-24:00 sat,sun" in router.weir("firewall", "ruleset")
+    refused = router.api(
+        "PATCH", "/firewall-rules/night", {"time": {"start": "22:00", "end": "06:00"}}, etag=held["etag"]
+    )
+    assert "make two rules" in refused.text
+    whole = {"start": "00:00", "end": "24:00", "days": list(DAYS)}
+    always = router.api("PATCH", "/firewall-rules/night", {"time": whole}, etag=held["etag"])
+    assert always.json["time"] is None
 
 
 def test_a_rule_whose_set_or_service_is_disabled_is_named_in_a_warning(router: Toy) -> None:
@@ -208,6 +231,11 @@ def test_a_rule_that_refuses_is_said_to_drop_the_sessions_of_its_prefixes() -> N
     assert effects([drop], [], "d") == []
     (lost,) = effects([accept, drop], [drop], "a")
     assert lost.id == "a" and "behind it" in lost.text
+    night = TimeWindow(0, 360, ("mon",))
+    (found,) = effects([], [replace(drop, time=night)], "d")
+    assert found.text.endswith("end, in its hours")
+    (lost,) = effects([accept, drop], [replace(accept, time=night), drop], "a")
+    assert lost.text.endswith("may refuse its sessions, outside its hours")
 
 
 def test_a_rule_that_is_several_in_nftables_is_judged_as_one() -> None:

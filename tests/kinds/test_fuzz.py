@@ -106,7 +106,7 @@ class Chest(ConfigObject):
     word: Annotated[tuple[str, ...], Many(Word("new", "old"), 5)] = ()
     each_way: Annotated[Pair[int], EachWay("Turns", Whole(0, 9))] = NO_TURNS
     end: Annotated[str | None, End()] = None
-    open_at: Annotated[TimeWindow | None, Hours()] = None
+    open_at: Annotated[TimeWindow | None, Hours(of="toys")] = None
     target: Annotated[tuple[str, ...], Many(Target(), 5)] = ()
     lock: Annotated[Lock | None, Group(Lock)] = None
     secret: Annotated[str | None, Secret(1, 20)] = None

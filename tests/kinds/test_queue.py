@@ -59,7 +59,7 @@ def test_a_window_that_is_always_open_is_none() -> None:
     assert read(time={}).time is None
     window = read(time={"start": "08:00", "days": ["sun", "mon"]}).time
     assert window == TimeWindow(480, 1440, ("mon", "sun"))
-    assert Hours().to_json(window) == {"start": "08:00", "end": "24:00", "days": ["mon", "sun"]}
+    assert Hours(of="queues").to_json(window) == {"start": "08:00", "end": "24:00", "days": ["mon", "sun"]}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Which rule decides about a packet, asked above the rules. */
-import { screen, waitFor, within } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
@@ -20,6 +20,8 @@ const ANSWER = {
   port: 25,
   translations: [{ kind: "nat-rule", id: "web", text: "NAT rule web" }],
   unsure: ["rule learnt looks at a set"],
+  at: "2026-11-28T20:30",
+  resting: [{ kind: "firewall-rule", id: "school", text: "forward drop: rule school" }],
 };
 
 async function asking(page: string, answer: () => Response): Promise<string[]> {
@@ -53,6 +55,15 @@ describe("which rule decides", () => {
     expect(told.textContent).toContain("from lan0 to wan0");
     expect(told.textContent).toContain("Not known: rule learnt looks at a set.");
     expect(screen.getByRole("link", { name: "NAT rule web" })).toBeTruthy();
+    expect(told.textContent).toContain("Not at 2026-11-28 20:30: forward drop: rule school");
+  });
+
+  it("is asked for another time than now", async () => {
+    const asked = await asking("/rules", () => HttpResponse.json(ANSWER));
+    const field = screen.getByLabelText("At (now if empty)");
+    fireEvent.change(field, { target: { value: "2026-11-28T20:30" } });
+    await userEvent.click(screen.getByRole("button", { name: "Ask" }));
+    await waitFor(() => expect(asked[1]).toContain("at=2026-11-28T20%3A30"));
   });
 
   it("is asked above the NAT rules, too, and an answer that cannot be given says why", async () => {

@@ -165,6 +165,7 @@ class Configuration(Preparing):
         self.document, self.revision, self._settled_at = document, mark.revision, mark
         self._loaded = True
         self.slot_log.reset(self.compiled.slots())
+        self.executor.pass_time(self.compiled)
         synced = self._sync(None, "start")
         self.sharing.reset(self.compiled)
         give_back_soon()

@@ -60,7 +60,7 @@ class EarlyStart:
                 return
             revision, compiled = configuration.revision, configuration.compiled
             rules, network = compiled.of(FIREWALL), compiled.of(NETWORK)
-            content = None if any(map(_needs_a_set, rules)) else content_of(rules, network)
+            content = None if any(map(_needs_the_agent, rules)) else content_of(rules, network)
         if content is None:
             self._forget()
         else:
@@ -92,9 +92,10 @@ class EarlyStart:
             return None
 
 
-def _needs_a_set(rule: PacketRule) -> bool:
-    """Sets are filled by the agent: such a firewall is not there before it, and neither are addresses."""
-    return bool(rule.lookups) or rule.verdict == "add-to-set"
+def _needs_the_agent(rule: PacketRule) -> bool:
+    """Sets are filled by the agent, and it knows which hours it is: such a firewall is not there before it,
+    and neither are addresses."""
+    return bool(rule.lookups) or rule.verdict == "add-to-set" or rule.time is not None
 
 
 def content_of(rules: Sequence[PacketRule], network: Mapping[str, NetworkSpec]) -> bytes:

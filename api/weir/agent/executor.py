@@ -120,7 +120,7 @@ class Executor:
             odd = ", ".join(sorted(names ^ backends.keys()))
             raise TypeError(f"each part needs one backend of its name; this does not fit: {odd}")
         sets = SetsStage(self.sets)
-        rules = FirewallStage(self.firewall, self._ports, sets)
+        rules = self._rules = FirewallStage(self.firewall, self._ports, sets)
         special: dict[str, Stage] = {
             SETS.name: sets,
             FIREWALL.name: rules,
@@ -153,9 +153,12 @@ class Executor:
         """Something that changes when a daemon ended or was started."""
         return tuple(daemon.daemon.identity() for daemon in self._daemons())
 
-    def pass_time(self) -> tuple[str, ...]:
-        """The daemons' parts that are to be others now by time alone."""
-        return tuple(daemon.name for daemon in self._daemons() if daemon.pass_time())
+    def pass_time(self, wanted: Compiled) -> tuple[str, ...]:
+        """The parts that are to be others now, at the time of `wanted`, by time alone."""
+        over = [daemon.name for daemon in self._daemons() if daemon.pass_time()]
+        if self._rules.pass_time(wanted.of(FIREWALL), wanted.now_local):
+            over.append(FIREWALL.name)
+        return tuple(over)
 
     def _daemons(self) -> Iterator[DaemonBackend[Any]]:
         for stage in self.stages.values():

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 
 from weir.agent.stages import Asking, Execution, Job, PartStage, Running, Stage, Target
 from weir.backends.fast import Sight
@@ -17,9 +18,11 @@ from weir.backends.rule_effects import entries_judged
 from weir.backends.sets import SetsBackend, SetsDifference
 from weir.compiler import Plan, PortSpec
 from weir.model.objects import ConfigObject
+from weir.model.schedule import closed_windows
 from weir.parts import FIREWALL, SETS
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
+from weir.parts.firewall import Rules
 
 
 class SetsStage(PartStage):
@@ -146,6 +149,8 @@ class FirewallStage(PartStage):
         self._ports = ports
         self._sets = sets
         self.ports_stage = PortsStage(ports, self)
+        self._now_local = datetime.min
+        """By what rules are in force: it moves by `pass_time` alone, so that no edge looks like drift."""
 
     def is_touched(self, plan: Plan) -> bool:
         return super().is_touched(plan) or bool(plan.shaping.ports)
@@ -160,8 +165,15 @@ class FirewallStage(PartStage):
         if delta is not None:
             yield from self._does.effects(asking.look(self.backend, None, delta))
 
+    def pass_time(self, rules: Rules, now_local: datetime) -> bool:
+        """Whether other rules are in force now than were. Ports see all of them at any time."""
+        windows = {rule.time for rule in rules}
+        before, self._now_local = self._now_local, now_local
+        return closed_windows(windows, before) != closed_windows(windows, now_local)
+
     def _with_devices(self, asked: PortsWanted, decisions: Mapping[str, Decision]) -> FirewallWanted:
-        return FirewallWanted(tuple(asked.rules), self._ports.backend.flow_devices(decisions))
+        closed = closed_windows({rule.time for rule in asked.rules}, self._now_local)
+        return FirewallWanted(tuple(asked.rules), self._ports.backend.flow_devices(decisions), closed)
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
         if FIREWALL not in execution.plan.parts:

@@ -87,12 +87,12 @@ class RunningConfiguration:
         return self._loaded
 
     def pass_time(self) -> None:
-        """Open and close time windows: those whose edge has passed since the last plan. What daemons are
-        given for a time only ends as well. That is no drift."""
+        """Open and close time windows, of queues and of firewall rules: those whose edge has passed since the
+        last plan. What daemons are given for a time only ends as well. That is no drift."""
         with self.lock:
             if self._loaded:
                 self._advance((), strict=False)
-                if over := self.executor.pass_time():
+                if over := self.executor.pass_time(self.compiled):
                     self._sync(over, "time")
 
     def reconcile(self, parts: Iterable[str] | None = None) -> Synced:

@@ -20,6 +20,7 @@ from weir.backends.rule_effects import EVERYBODY, judged_otherwise
 from weir.backends.rules_explained import explain_bound, explain_rules
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
+from weir.model.schedule import TimeWindow
 from weir.parts.delta import Replaced, Step
 from weir.parts.effect import Effect, for_each
 from weir.parts.explained import Line
@@ -48,10 +49,23 @@ _OFFLOADED = ("tcp", "udp")
 
 @dataclass(frozen=True, slots=True)
 class FirewallWanted:
-    """The rules, and the ports that forward established connections in XDP (sorted; none: no flow table)."""
+    """The rules, and the ports that forward established connections in XDP (sorted; none: no flow table).
+
+    Rules with a window of `closed` are not in force now: they keep their counters (docs/adr/0202).
+    """
 
     rules: tuple[PacketRule, ...]
     flow_devices: tuple[str, ...]
+    closed: frozenset[TimeWindow] = frozenset()
+
+    @property
+    def in_force(self) -> Iterator[PacketRule]:
+        """Those that packets meet now. A rule in its hours is the same as one that has none."""
+        for rule in self.rules:
+            if rule.time is None:
+                yield rule
+            elif rule.time not in self.closed:
+                yield replace(rule, time=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +201,7 @@ class FirewallBackend:
         if item.kind in ("set", "set-entry"):
             return
         rules, difference, table = found.wanted.rules, found.difference, found.held.table
-        yield from explain_rules(rules, table, item)
+        yield from explain_rules(rules, found.wanted.closed, table, item)
         if difference.limits is not None and item.kind in ("firewall", "interface"):
             asked = limits_of(rules)
             same = not difference.changes_limits
@@ -269,7 +283,7 @@ def table_of(wanted: FirewallWanted) -> Table | None:
     if not wanted.rules:
         return None
     filled: dict[str, list[PacketRule]] = {}
-    for rule in wanted.rules:
+    for rule in wanted.in_force:
         filled.setdefault(rule.chain, []).append(rule)
         if rule.verdict in ("jump", "goto"):
             filled.setdefault(rule.target, [])

@@ -21,6 +21,8 @@ _REFUSES = ("drop", "reject")
 _LETS_PASS = ("accept", "return", "jump")
 _ENDS = "sessions that its packets belong to end"
 _EXPOSED = "a rule behind it may refuse its sessions"
+_WHEN = {_ENDS: ", in its hours", _EXPOSED: ", outside its hours"}
+"""Of a rule with a schedule."""
 _COUNTED = 1000
 """Sessions of so many prefixes are counted; of more it is not known how many there are."""
 _COUNTED_RULES = 20
@@ -53,6 +55,7 @@ def judged_otherwise(delta: Replaced[Rules], look: Any) -> Iterator[Effect]:
         if text:
             objects = [("firewall-rule", name)] if name in changed else others
             counted += 1
+            text += _WHEN[text] if any(rule.time is not None for rule in new) else ""
             sessions = look.sessions(ends) if counted <= _COUNTED_RULES else None
             yield from for_each(objects, "drops-sessions", text, sessions=sessions)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from weir.adapters.nft import Table
 from weir.backends.nft_rules import texts
@@ -13,6 +13,7 @@ from weir.kinds.nat_rule import NatRule
 from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
+from weir.model.schedule import TimeWindow
 from weir.parts.explained import Line
 from weir.parts.filter import counter_of as filter_counter
 from weir.parts.firewall import rule_text
@@ -23,14 +24,20 @@ _NOT_IN_CHAINS = "bound"
 """The verdict that the table of connections does."""
 
 
-def explain_rules(rules: Sequence[PacketRule], table: Table | None, item: ConfigObject) -> Iterator[Line]:
-    """Those that an interface is named in, that the policy is made of, or that a configured rule became."""
+def explain_rules(
+    rules: Sequence[PacketRule], closed: Set[TimeWindow], table: Table | None, item: ConfigObject
+) -> Iterator[Line]:
+    """Those that an interface is named in, that the policy is made of, or that a configured rule became. With
+    a window of `closed` they have to be in no chain."""
     found = [rule for rule in rules if rule.verdict != _NOT_IN_CHAINS and _is_of(rule, item)]
     for rule in found:
         chain = None if table is None else table.chains.get(rule.chain)
         is_there = chain is not None and (rule.comment, texts(rule)) in chain.rules
+        is_closed = rule.time in closed
         held = f"in chain {rule.chain}" if is_there else f"not in chain {rule.chain}"
-        yield Line(_field_of(rule, item), rule_text(rule), held, is_there)
+        if is_closed:
+            held += ": it is outside its hours"
+        yield Line(_field_of(rule, item), rule_text(rule), held, is_there != is_closed)
     counter = filter_counter(item.id) if isinstance(item, FirewallRule) else nat_counter(item.id)
     if isinstance(item, (FirewallRule, NatRule)) and not found:
         is_left = table is not None and counter in table.counters

@@ -23,6 +23,7 @@ def decide(source: str, destination: str, protocol: str, port: int, **said: str 
         in_interface=said["in_interface"],
         out_interface=said["out_interface"],
         state=said["state"],
+        at=said["at"],
     )
     if session.json:
         output.show_json(found)
@@ -32,6 +33,8 @@ def decide(source: str, destination: str, protocol: str, port: int, **said: str 
     click.echo(f"From {way[0]} to {way[1]}, chain {found['chain']}.")
     for each in found["translations"]:
         click.echo(f"NAT: {each['text']}")
+    for each in found["resting"]:
+        click.echo(f"Not at {found['at'].replace('T', ' ')}: {each['text']}")
     for text in found["unsure"]:
         click.echo(f"Not known: {text}.")
 
@@ -60,6 +63,7 @@ def register(main: click.Group) -> None:
         click.Option(["--in", "in_interface"], help="The interface by which it arrives."),
         click.Option(["--out", "out_interface"], help="The interface by which it leaves."),
         click.Option(["--state"], type=click.Choice(STATES), help="Of its connection."),
+        click.Option(["--at"], help="A local time of the router's, such as 2026-11-28T20:30; now otherwise."),
     ]
     said = "Say which rule decides about a packet."
     group.add_command(Command("decide", callback=decide, params=params, help=said))

@@ -10,6 +10,7 @@ from weir.fields.collections import Many, Table
 from weir.fields.comment import Comment
 from weir.fields.groups import Case, Group, OneOf, Rows
 from weir.fields.hours import Hours
+from weir.fields.hours import hours_json as hours_json
 from weir.fields.ids import INTERFACE_NAMES, OBJECT_IDS, TYPE_NAMES, IdForm
 from weir.fields.numbers import Flag, Port, Whole
 from weir.fields.pairs import EachWay

@@ -13,7 +13,7 @@ from weir.formats.report import quoted
 from weir.model.limits import DAYS, INTERFACE_ID, MAX_BUCKET_SIZE_MS, MAX_BURST_TIME_MS, MINUTES_PER_DAY
 from weir.model.objects import NO_TOTAL, Pair, Queue, TimeWindow, Total
 from weir.model.prefix import looks_like_prefix
-from weir.model.schedule import ALWAYS
+from weir.model.schedule import ALWAYS, window_text
 
 _DEFAULT = Queue("default", "default")
 
@@ -118,14 +118,7 @@ def _read_dst(draft: Draft, cell: str) -> None:
 
 
 def _show_time(queue: Queue) -> str:
-    window = queue.time
-    if window is None:
-        return ""
-    return f"{_clock(window.start_min)}-{_clock(window.end_min)} {','.join(window.days)}"
-
-
-def _clock(minute: int) -> str:
-    return f"{minute // 60:02d}:{minute % 60:02d}"
+    return "" if queue.time is None else window_text(queue.time)
 
 
 def _read_time(draft: Draft, cell: str) -> None:

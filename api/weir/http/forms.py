@@ -306,7 +306,7 @@ def shape(field: Field) -> Json:
                 offered["also"] = list(field.also)
             return {"type": "ref", "kind": field.kind, "role": field.role, **offered}
         case Hours():
-            return {"type": "group", "fields": _HOURS}
+            return {"type": "group", "fields": _HOURS, "control": "hours"}
         case Secret():
             return {"type": "secret", "made": bool(field.made)}
         case Many():

@@ -13,6 +13,7 @@ from weir.fields import (
     Choice,
     Comment,
     Flag,
+    Hours,
     Label,
     Many,
     Ports,
@@ -32,6 +33,7 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import WIDTH, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, caused_by, differs, error, own, warning
+from weir.model.schedule import TimeWindow, window_text
 
 _KIND = "firewall-rule"
 BUILT_IN = ("input", "forward", "output")
@@ -168,6 +170,7 @@ class FirewallRule(ConfigObject):
             importance="folded",
         ),
     ] = 5
+    time: Annotated[TimeWindow | None, Hours(of="rules")] = None
     jump_to: Annotated[
         str | None,
         Label(help="The chain where processing continues.", example="guests", when=When("action", ("jump",))),
@@ -352,10 +355,21 @@ def locks_out(_view: View, rule: FirewallRule) -> Iterator[Finding]:
     if rule.disabled or rule.chain != "input" or rule.action not in ("drop", "reject"):
         return
     matched = replace(
-        rule, position=0, comment="", log=False, log_prefix="", log_per_s=10, burst=nothing.burst
+        rule,
+        position=0,
+        comment="",
+        log=False,
+        log_prefix="",
+        log_per_s=10,
+        burst=nothing.burst,
+        time=None,
     )
     if matched == nothing:
-        text = "nobody can reach the router, not even to sign in, unless a rule above accepts the connection"
+        when = "" if rule.time is None else f" at {window_text(rule.time)}"
+        text = (
+            f"nobody can reach the router{when}, not even to sign in, "
+            "unless a rule above accepts the connection"
+        )
         yield warning("locks-out", rule, "action", text)
 
 
@@ -379,6 +393,7 @@ KIND = Declaration(
         "protocol",
         "ports",
         "service",
+        "time",
         "comment",
     ),
     argument="rule_id",

@@ -217,12 +217,7 @@ class Queue(ConfigObject):
     ] = DEFAULT_BUCKET
     time: Annotated[
         TimeWindow | None,
-        Hours(
-            importance="folded",
-            help="Matches only inside this window of local time; the start minute belongs to it, the end "
-            "minute does not. `24:00` is allowed as end, a window over midnight is not: make two queues. "
-            "One that is always open comes back as null.",
-        ),
+        Hours(of="queues"),
     ] = None
     total: Annotated[
         Total,

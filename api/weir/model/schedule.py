@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -28,6 +29,21 @@ def is_open(window: TimeWindow | None, now_local: datetime) -> bool:
         return True
     minute = now_local.hour * 60 + now_local.minute
     return window.start_min <= minute < window.end_min and DAYS[now_local.weekday()] in window.days
+
+
+def closed_windows(windows: Iterable[TimeWindow | None], now_local: datetime) -> frozenset[TimeWindow]:
+    """Those that are closed now."""
+    return frozenset(window for window in windows if window is not None and not is_open(window, now_local))
+
+
+def clock_text(minute: int) -> str:
+    """Minutes since midnight as `08:00`."""
+    return f"{minute // 60:02d}:{minute % 60:02d}"
+
+
+def window_text(window: TimeWindow) -> str:
+    """`08:00-18:00 mon,tue`."""
+    return f"{clock_text(window.start_min)}-{clock_text(window.end_min)} {','.join(window.days)}"
 
 
 def next_window_edge(window: TimeWindow, now_local: datetime) -> datetime | None:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AnySet
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Literal
 
 from weir.kinds.sets import SetEntry
 from weir.model.document import Document
 from weir.model.members import ports_of
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
+from weir.model.schedule import is_open
 from weir.parts.rule import Lookup, PacketRule
 
 Verdict = Literal["accept", "drop", "reject"]
@@ -46,6 +48,8 @@ class Packet:
     is_forwarded: bool = False
     """It got another destination."""
     mac: str = ""
+    at: datetime | None = None
+    """The router's local time, by which rules with hours match or not; None: any time is in their hours."""
 
 
 @dataclass(slots=True)
@@ -54,6 +58,8 @@ class Walk:
 
     matched: list[PacketRule] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
+    resting: list[PacketRule] = field(default_factory=list)
+    """What would have matched at another time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,7 @@ class Rules:
             and _in_prefixes(rule.destinations, packet.destination)
             and _by_protocol(rule, packet)
             and all(self._holds(lookup, rule, packet, walk) for lookup in rule.lookups)
+            and _in_its_hours(rule, packet, walk)
             and _within_rate(rule, walk)
         )
 
@@ -186,6 +193,14 @@ def _by_protocol(rule: PacketRule, packet: Packet) -> bool:
     if rule.tcp_ports or rule.ports:
         return packet.port in rule.tcp_ports or any(packet.port in ports_of(text) for text in rule.ports)
     return True
+
+
+def _in_its_hours(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
+    if packet.at is None or is_open(rule.time, packet.at):
+        return True
+    if all(rule.comment != other.comment for other in walk.resting):
+        walk.resting.append(rule)
+    return False
 
 
 def _within_rate(rule: PacketRule, walk: Walk) -> bool:

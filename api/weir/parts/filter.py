@@ -101,6 +101,7 @@ class _Compiled:
             in_interfaces=(rule.in_interface,) if rule.in_interface else (),
             out_interfaces=(rule.out_interface,) if rule.out_interface else (),
             ct_states=tuple(sorted(rule.ct_state)),
+            time=rule.time,
         )
         for family in self._families():
             for number, match in enumerate(self._protocols(replace(start, family=family))):
@@ -163,7 +164,7 @@ class _Compiled:
             return
         chains = [f"x{number}_{name}" for number in range(len(stages) + 2)]
         yield replace(match, verdict="jump", target=chains[0])
-        inner = PacketRule(chain="", verdict="goto", comment=rule.id, family=match.family)
+        inner = PacketRule(chain="", verdict="goto", comment=rule.id, family=match.family, time=match.time)
         for number, found in enumerate(stages):
             for lookup in found:
                 yield replace(inner, chain=chains[number], lookups=(lookup,), target=chains[number + 1])

@@ -13,6 +13,7 @@ from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
 from weir.model.rule import LINK_LOCAL
+from weir.model.schedule import window_text
 from weir.model.vrf import table_of
 from weir.parts.delta import Replaced, Step
 from weir.parts.filter import Lengths, configured
@@ -247,6 +248,7 @@ def rule_text(rule: PacketRule) -> str:
         )
     only = ", new connections only" if rule.ct_states == ("new",) else ""
     only += f", at most {rule.rate_per_s} a second" if rule.rate_per_s else ""
+    only += f", at {window_text(rule.time)}" if rule.time is not None else ""
     numbers = ", ".join([*map(str, rule.tcp_ports), *rule.ports])
     ports = f" ({rule.protocol.upper()} {numbers})" if numbers else ""
     if rule.is_configured:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from weir.model.schedule import TimeWindow
+
 Family = Literal[0, 4, 6]
 Addressed = Literal["", "own", "others"]
 NAT_CHAINS = ("prerouting", "postrouting")
@@ -80,6 +82,8 @@ class PacketRule:
     """The zone, zone policy or (first) interface that it follows from, as `kind/id`."""
     is_forwarded: bool = False
     """Of connections that got another destination."""
+    time: TimeWindow | None = None
+    """It is in force at these times only."""
     mss: int = 0
     """Bytes of TCP's payload that a connection's packets have at most; only the first of each way meet it."""
 

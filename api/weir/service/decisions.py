@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from weir.kinds.static_route import StaticRoute
 from weir.model.address import parse_host, split_address
@@ -25,7 +27,8 @@ INPUT, FORWARD, OUTPUT = "input", "forward", "output"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Of the first packet of a connection, or of one in `state`. Interfaces are found out unless given."""
+    """Of the first packet of a connection, or of one in `state`. Interfaces are found out unless given. `at`
+    is a local time of the router's as `2026-11-28T20:30`, None = now."""
 
     source: str
     destination: str
@@ -35,6 +38,7 @@ class Question:
     state: str = "new"
     in_interface: str | None = None
     out_interface: str | None = None
+    at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Decider:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """`source` "" = an address of the interface by which it leaves. `translations` are what NAT did, `unsure`
-    what only the kernel knows."""
+    what only the kernel knows, `resting` the rules that would have matched at other hours than `at`."""
 
     revision: int
     chain: str
@@ -62,6 +66,26 @@ class Decision:
     port: int
     translations: tuple[Decider, ...]
     unsure: tuple[str, ...]
+    at: str
+    resting: tuple[Decider, ...]
+
+
+LOCAL_TIME = "%Y-%m-%dT%H:%M"
+
+
+def _time_of(text: str) -> datetime:
+    try:
+        return datetime.strptime(text, LOCAL_TIME)
+    except ValueError as error:
+        said = f"{text!r} is no local time such as 2026-11-28T20:30"
+        raise Invalid(said, code="bad-time", path="at") from error
+
+
+def now_local() -> datetime:
+    """The router's local time, to the minute, also where its time zone was changed since this process
+    started."""
+    time.tzset()
+    return datetime.now().replace(second=0, microsecond=0)
 
 
 MAX_LISTED = 5000
@@ -125,6 +149,7 @@ class _Way:
         }
         self._walk = Walk()
         self._translations: list[Decider] = []
+        self._at = now_local() if asked.at is None else _time_of(asked.at)
 
     def decide(self, revision: int) -> Decision:
         packet = self._packet()
@@ -157,6 +182,8 @@ class _Way:
             packet.port,
             tuple(self._translations),
             tuple(self._walk.unsure),
+            self._at.strftime(LOCAL_TIME),
+            tuple(decider(rule, chain) for rule in self._walk.resting),
         )
 
     def _packet(self) -> Packet:
@@ -176,6 +203,7 @@ class _Way:
             asked.icmp_type if asked.protocol == "icmp" else "",
             state=asked.state,
             to_router=asked.destination in self._own,
+            at=self._at,
         )
 
     def _redirected(self, packet: Packet, came: str) -> Packet:

@@ -13,7 +13,15 @@ from weir.parts.decision import Packet, Rules, Walk, redirected, source_behind
 from weir.parts.filter import OUTGOING
 from weir.parts.rule import PacketRule
 from weir.service import path_routes, path_steps
-from weir.service.decisions import FORWARD, INPUT, OUTPUT, configured_way, decider, names_in_rules
+from weir.service.decisions import (
+    FORWARD,
+    INPUT,
+    OUTPUT,
+    configured_way,
+    decider,
+    names_in_rules,
+    now_local,
+)
 from weir.service.path_answers import Fate, Leaves, Line, PathAsked, Place, Step
 from weir.service.stats import StatsService
 
@@ -58,6 +66,7 @@ class Walked:
             asked.port,
             asked.icmp_type if asked.protocol in ("icmp", "icmpv6") else "",
             in_names=names_in_rules(document, self._came),
+            at=now_local(),
             state=asked.state,
             to_router=self._is_local(asked.destination),
         )

@@ -9539,6 +9539,7 @@ export interface components {
             ct_state: string[];
             rate_per_s: number | null;
             burst: number;
+            time: components["schemas"]["TimeWindow"] | null;
             jump_to: string | null;
             add_set: string | null;
             log: boolean;
@@ -9627,6 +9628,11 @@ export interface components {
              * @default 5
              */
             burst: number;
+            /**
+             * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null.
+             * @default null
+             */
+            time: components["schemas"]["TimeWindowInput"] | null;
             /**
              * @description The chain where processing continues.
              * @default null
@@ -9737,6 +9743,11 @@ export interface components {
              * @default 5
              */
             burst: number;
+            /**
+             * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null.
+             * @default null
+             */
+            time: components["schemas"]["TimeWindowInput"] | null;
             /**
              * @description The chain where processing continues.
              * @default null
@@ -9854,6 +9865,11 @@ export interface components {
              */
             burst: number;
             /**
+             * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null.
+             * @default null
+             */
+            time: components["schemas"]["TimeWindowInput"] | null;
+            /**
              * @description The chain where processing continues.
              * @default null
              */
@@ -9935,6 +9951,8 @@ export interface components {
             rate_per_s?: number | null;
             /** @description This many packets may come at once before the rate applies. */
             burst?: number | null;
+            /** @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null. */
+            time?: components["schemas"]["TimeWindowPatch"] | null;
             /** @description The chain where processing continues. */
             jump_to?: string | null;
             /** @description The dynamic set to which the source address is added. */
@@ -12787,6 +12805,10 @@ export interface components {
             translations: components["schemas"]["Decider"][];
             /** @description What only the kernel knows, and what is assumed of it. */
             unsure: string[];
+            /** @description The router's local time that this is about, such as 2026-11-28T20:30. */
+            at: string;
+            /** @description Rules that would match, but not at this time. */
+            resting: components["schemas"]["Decider"][];
         };
         RulesetRule: {
             /** @description null: no rule decides. */
@@ -14279,6 +14301,7 @@ export interface components {
             ct_state: string[];
             rate_per_s: number | null;
             burst: number;
+            time: components["schemas"]["TimeWindow"] | null;
             jump_to: string | null;
             add_set: string | null;
             log: boolean;
@@ -29250,6 +29273,8 @@ export interface operations {
                 in_interface?: string;
                 /** @description Where it leaves. Found out by the configuration otherwise. */
                 out_interface?: string;
+                /** @description A local time of the router's, by which rules with hours are in force or not. Now otherwise. */
+                at?: string;
             };
             header?: never;
             path?: never;

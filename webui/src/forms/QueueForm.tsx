@@ -6,17 +6,11 @@ import type { Queue } from "@/api/types";
 import { Note } from "@/ui/blocks";
 import { fieldWords } from "@/ui/fieldText";
 import { limitWords, parseDuration } from "@/ui/rates";
+import { hoursText } from "@/ui/format";
 import { Fold } from "./Fold";
-import classes from "./forms.module.css";
+import { HoursFields } from "./HoursFields";
 import { ParentField } from "./ParentField";
-import {
-  DAYS,
-  longestBurstS,
-  optionalRate,
-  splitTargets,
-  type Messages,
-  type QueueValues,
-} from "./queueValues";
+import { longestBurstS, optionalRate, splitTargets, type Messages, type QueueValues } from "./queueValues";
 import { PairField, RatePair } from "./RatePair";
 import { builtInWords, typeWords } from "@/kinds/queue-type/words";
 import { SoldHint } from "./SoldHint";
@@ -172,7 +166,7 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
       </Fold>
       <Fold
         title="Schedule"
-        summary={values.scheduled ? `${values.start} to ${values.end}, ${values.days.join(" ")}` : "always"}
+        summary={values.scheduled ? hoursText(values) : "always"}
         open={hasError(messages, "time")}
       >
         <Checkbox
@@ -180,7 +174,9 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
           checked={values.scheduled}
           onChange={(event) => set({ scheduled: event.currentTarget.checked })}
         />
-        {values.scheduled ? <ScheduleFields values={values} set={set} messages={messages} /> : null}
+        {values.scheduled ? (
+          <HoursFields value={values} path="time" messages={messages} onChange={set} />
+        ) : null}
       </Fold>
       <Fold
         title="Queue type and bucket"
@@ -250,48 +246,5 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
         onChange={(event) => set({ disabled: event.currentTarget.checked })}
       />
     </div>
-  );
-}
-
-function ScheduleFields({
-  values,
-  set,
-  messages,
-}: {
-  values: QueueValues;
-  set: (change: Partial<QueueValues>) => void;
-  messages: Messages;
-}) {
-  return (
-    <>
-      <div className={classes.pair}>
-        <TextInput
-          type="time"
-          label="From"
-          value={values.start}
-          error={messages["time.start"]}
-          onChange={(event) => set({ start: event.currentTarget.value })}
-        />
-        <TextInput
-          type="time"
-          label="To"
-          value={values.end}
-          error={messages["time.end"] ?? messages["time"]}
-          onChange={(event) => set({ end: event.currentTarget.value })}
-        />
-      </div>
-      <Checkbox.Group
-        label="Days"
-        value={values.days}
-        error={messages["time.days"]}
-        onChange={(days) => set({ days })}
-      >
-        <div className="row">
-          {DAYS.map((day) => (
-            <Checkbox key={day} value={day} label={day} />
-          ))}
-        </div>
-      </Checkbox.Group>
-    </>
   );
 }

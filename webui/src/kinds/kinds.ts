@@ -28,7 +28,12 @@ export type Shape =
       /** Names that have a meaning, where their condition holds for the object. */
       known?: readonly Field[];
     }
-  | { type: "group"; fields: readonly Field[] }
+  | {
+      type: "group";
+      fields: readonly Field[];
+      /** It has an input of its own. */
+      control?: "hours";
+    }
   | { type: "rows"; fields: readonly Field[]; most: number }
   | { type: "secret"; made?: boolean }
   | { type: "moment" }

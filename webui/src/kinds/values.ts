@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Values of declared fields: as text, in order, and whether a condition on them holds. */
-import { agoText, bytesText, delayText } from "@/ui/format";
+import { agoText, bytesText, delayText, hoursText, type Hours } from "@/ui/format";
 import { durationText, exactRate } from "@/ui/rates";
 import type { Field, Shape, Unit, When } from "./kinds";
 
@@ -64,6 +64,7 @@ export function valueWords(shape: Shape, value: unknown): string {
         .map(([key, item]) => `${key} ${valueWords(shape.item, item)}`)
         .join(", ");
     case "group":
+      if (shape.control === "hours") return hoursText(value as Hours);
       return fieldsWords(shape.fields, value as Record<string, unknown>);
   }
   return textOf(value);

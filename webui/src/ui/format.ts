@@ -81,3 +81,13 @@ export function agoText(at: number | string, nowMs = Date.now()): string {
   if (seconds < 86_400) return `${spanText(seconds).replace(/ \d+ min$/, "")} ago`;
   return stampText(at).slice(0, 16);
 }
+
+/** Hours of a day on some days, in local time. */
+export interface Hours {
+  start: string;
+  end: string;
+  days: string[];
+}
+
+/** `08:00-18:00 mon, tue`. */
+export const hoursText = ({ start, end, days }: Hours): string => `${start}-${end} ${days.join(", ")}`;

@@ -27,6 +27,14 @@ class DecisionQuery(Query):
     out_interface = Text(
         max_length=15, metadata={"description": "Where it leaves. Found out by the configuration otherwise."}
     )
+    at = Text(
+        max_length=16,
+        metadata={
+            "description": "A local time of the router's, by which rules with hours are in force or not. Now "
+            "otherwise.",
+            "example": "2026-11-28T20:30",
+        },
+    )
 
 
 class Decider(Answer):
@@ -56,6 +64,12 @@ class Decision(Answer):
     )
     unsure = fields.List(
         fields.String(), metadata={"description": "What only the kernel knows, and what is assumed of it."}
+    )
+    at = fields.String(
+        metadata={"description": "The router's local time that this is about, such as 2026-11-28T20:30."}
+    )
+    resting = fields.List(
+        fields.Nested(Decider), metadata={"description": "Rules that would match, but not at this time."}
     )
 
 

@@ -29,6 +29,7 @@ function Decision() {
   const [destination, setDestination] = useState("");
   const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number]>("tcp");
   const [port, setPort] = useState("");
+  const [at, setAt] = useState("");
   const asked = useMutation({
     mutationFn: () =>
       need(
@@ -39,6 +40,7 @@ function Decision() {
               destination: destination.trim(),
               protocol,
               port: WITH_PORTS.includes(protocol) ? Number(port) : 0,
+              ...(at ? { at } : {}),
             },
           },
         }),
@@ -71,6 +73,12 @@ function Decision() {
             onChange={(e) => setPort(e.target.value)}
           />
         ) : null}
+        <TextInput
+          type="datetime-local"
+          label="At (now if empty)"
+          value={at}
+          onChange={(e) => setAt(e.target.value)}
+        />
         <Button type="submit" loading={asked.isPending}>
           Ask
         </Button>
@@ -103,6 +111,11 @@ function Told({ answer }: { answer: Answer }) {
       {answer.translations.map((each, at) => (
         <p key={at}>
           NAT: <MadeBy {...each} words={each.text} />
+        </p>
+      ))}
+      {answer.resting.map((each, i) => (
+        <p key={i}>
+          Not at {answer.at.replace("T", " ")}: <MadeBy {...each} words={each.text} />
         </p>
       ))}
       {answer.unsure.map((text) => (

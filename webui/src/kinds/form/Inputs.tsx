@@ -4,6 +4,8 @@ import { ActionIcon, Button, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { Fold } from "@/forms/Fold";
+import { HoursFields } from "@/forms/HoursFields";
+import type { Hours } from "@/ui/format";
 import type { Field } from "../kinds";
 import { holds, textOf, valueWords } from "../values";
 import { blankOf, draftOf, isTyped, knownIn, othersIn, type Draft, type Entry, type Messages } from "./draft";
@@ -175,14 +177,16 @@ function GroupField(props: Of<"group">) {
   const { shape, value, onChange, nullable, label, path, messages, description } = props;
   const draft = value as Draft | null;
   const blank = blankOf(shape.fields);
-  const offered = shape.fields.filter((field) => holds(field.when, draft ?? blank));
+  const row = draft ?? blank;
+  const typed = { value: row as unknown as Hours, path, messages };
+  const offered = shape.fields.filter((field) => holds(field.when, row));
   const input = (field: Field) => (
     <FieldInput
       key={field.name}
       field={field}
       prefix={`${path}.`}
-      value={(draft ?? blank)[field.name]}
-      onChange={(next) => onChange({ ...(draft ?? blank), [field.name]: next })}
+      value={row[field.name]}
+      onChange={(next) => onChange({ ...row, [field.name]: next })}
       messages={messages}
     />
   );
@@ -201,11 +205,15 @@ function GroupField(props: Of<"group">) {
       <legend>
         {label} {nullable ? <Remove name={label} onClick={() => onChange(null)} /> : null}
       </legend>
-      {offered.filter((field) => field.importance === "shown").map(input)}
+      {shape.control === "hours" ? (
+        <HoursFields {...typed} onChange={(next) => onChange({ ...row, ...next })} />
+      ) : (
+        offered.filter((field) => field.importance === "shown").map(input)
+      )}
       <FoldedFields
         title={`More of ${label}`}
         fields={offered.filter((field) => field.importance !== "shown")}
-        row={draft ?? blank}
+        row={row}
         path={path}
         messages={messages}
         input={input}
