@@ -12,9 +12,10 @@ from flask import Flask
 
 from tests.http.world import Client, World
 from weir.http.app import register, resources
-from weir.http.endpoint import ADMIN, PUBLIC, READ, SIGNED_IN, WRITE
+from weir.http.endpoint import ADMIN, PUBLIC, SIGNED_IN, SUPPORT, WRITE
 from weir.http.security import guard, permits
 from weir.model.problem import Forbidden
+from weir.model.scope import SCOPES
 from weir.service import totp
 
 NEW_PASSWORD = "quite another passphrase"
@@ -40,7 +41,7 @@ ROUTES = routes()
 
 def test_every_operation_declares_a_known_scope() -> None:
     assert len(ROUTES) > 60
-    assert {scope for _, _, scope in ROUTES} <= {PUBLIC, SIGNED_IN, READ, WRITE, ADMIN}
+    assert {scope for _, _, scope in ROUTES} <= {PUBLIC, SIGNED_IN, *SCOPES}
 
 
 def test_only_these_are_public() -> None:
@@ -73,7 +74,7 @@ def test_unsafe_operations_need_write_unless_listed() -> None:
     allowed = {"/api/v1/candidate/validate", "/api/v1/auth/sign-in", "/api/v1/setup", "/api/v1/setup/plan"}
     for method, path, scope in ROUTES:
         if method != "GET" and path not in allowed:
-            assert scope in (WRITE, ADMIN, SIGNED_IN), (method, path)
+            assert scope in (SUPPORT, WRITE, ADMIN, SIGNED_IN), (method, path)
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
@@ -86,7 +87,7 @@ def test_the_matrix_of_scopes(shared: World, shared_api: Client, method: str, pa
         return
     assert nobody.status_code == 401
     assert nobody.headers["WWW-Authenticate"].startswith("Bearer")
-    for held in ("read", "write", "admin"):
+    for held in SCOPES:
         if not permits(scope, held):
             answer = shared.client(held)(method, path)
             assert (answer.status_code, answer.json["code"]) == (403, "forbidden"), (held, path)

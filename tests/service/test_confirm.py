@@ -7,7 +7,7 @@ import pytest
 
 from tests.service.router import ANNA, Router, person, queue
 from weir.model.problem import Conflict, Forbidden, Unavailable
-from weir.service import Committed, configuration
+from weir.service import ANYTHING, Committed, Edit, configuration
 from weir.store.clock import wall_ms
 
 
@@ -33,6 +33,26 @@ def test_with_the_token_anybody_who_may_write_confirms(router: Router) -> None:
     assert router.agent.settled == [1, 2, 2]
     router.put(queue("q3"))
     assert router.service.audit.list(ANNA, text="config.confirm")[0].actor == "otto"
+
+
+def test_the_support_desk_keeps_and_takes_back_its_own_changes_only(router: Router) -> None:
+    desk = person("desk", "support")
+    done = begin(router)
+    for settle in (
+        lambda: router.service.config.confirm(desk, done.revision, token_of(done)),
+        lambda: router.service.config.revert(desk),
+    ):
+        with pytest.raises(Forbidden, match="'anna'") as caught:
+            settle()
+        assert caught.value.code == "plans-only"
+    router.service.config.confirm(ANNA, done.revision, token_of(done))
+    edits = [Edit("queue", "q1", queue("q1", comment="asked twice"), ANYTHING)]
+    own = router.service.config.commit(desk, edits, confirm_within_s=60)
+    router.service.config.confirm(desk, own.revision, token_of(own))
+    edits = [Edit("queue", "q1", queue("q1", comment="asked again"), ANYTHING)]
+    router.service.config.commit(desk, edits, confirm_within_s=60)
+    router.service.config.revert(desk)
+    assert router.service.config.pending(ANNA) is None
 
 
 def test_a_sign_in_after_the_commit_confirms_without_the_token(router: Router) -> None:

@@ -90,8 +90,8 @@ def test_a_session_of_somebody_else_and_a_token_of_more_are_refused(
     service.auth.authenticate_session(sign_in(service).secret, HERE)
 
 
-def test_accounts_of_the_release_before_get_their_sums(tmp_path: Path) -> None:
-    path = tmp_path / "weir-accounts.db"
+def accounts_of_a_release_before(path: Path) -> None:
+    """As they were before rows had sums."""
     with closing(sqlite3.connect(path)) as old:
         for number in (1, 2):
             old.executescript((MIGRATIONS / f"accounts-000{number}.sql").read_text(encoding="utf-8"))
@@ -100,8 +100,30 @@ def test_accounts_of_the_release_before_get_their_sums(tmp_path: Path) -> None:
         old.execute("PRAGMA user_version = 2")
         old.execute("PRAGMA application_id = 0x57656961")
         old.commit()
+
+
+def test_accounts_of_a_release_before_get_their_sums(tmp_path: Path) -> None:
+    path = tmp_path / "weir-accounts.db"
+    accounts_of_a_release_before(path)
     store = AccountStore.open(path)
     assert store.is_intact(1)
     found = store.session(b"\x01")
     assert found is not None and found[1].username == "anna"
     store.close()
+
+
+def test_accounts_of_a_release_before_take_the_scope_of_the_support_desk(tmp_path: Path) -> None:
+    path = tmp_path / "weir-accounts.db"
+    accounts_of_a_release_before(path)
+    for _ in range(2):  # made new, and as it then is on the disk
+        store = AccountStore.open(path)
+        with store.write() as writer:
+            writer.set_role(1, "support", disabled=False)
+        found = store.session(b"\x01")
+        assert found is not None and found[1].scope == "support"
+        assert store.is_intact(1)
+        with pytest.raises(sqlite3.IntegrityError), store.write() as writer:
+            writer.set_role(1, "root", disabled=False)  # type: ignore[arg-type]
+        store.close()
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

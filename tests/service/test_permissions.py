@@ -10,6 +10,7 @@ import pytest
 
 from tests.service.router import Router, person
 from weir.model.problem import Forbidden
+from weir.model.scope import SCOPES
 from weir.service import Principal
 from weir.service.permissions import NEEDED, Action, authorize, requires
 
@@ -47,12 +48,11 @@ def test_the_table_is_complete() -> None:
     assert set(NEEDED) == set(get_args(Action))
 
 
-@pytest.mark.parametrize("scope", ["read", "write", "admin"])
+@pytest.mark.parametrize("scope", SCOPES)
 def test_scopes_include_the_lower_ones(scope: str) -> None:
-    rank = {"read": 1, "write": 2, "admin": 3}
     for action, needed in NEEDED.items():
         who = person(scope=scope)  # type: ignore[arg-type]
-        if rank[scope] >= rank[needed]:
+        if SCOPES.index(scope) >= SCOPES.index(needed):
             authorize(who, action)
         else:
             with pytest.raises(Forbidden):

@@ -4,7 +4,7 @@ import { useCallback } from "react";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { http, HttpResponse } from "msw";
 import { live } from "@/api/live";
-import type { Change } from "@/api/types";
+import type { Change, Scope } from "@/api/types";
 import { chosenColumns, QueueName } from "@/pages/queues/columns";
 import { rowsAsText, useCopy } from "@/pages/queues/copy";
 import { treeRows, type QueueRow } from "@/pages/queues/rows";
@@ -123,20 +123,45 @@ describe("a row of the list", () => {
   });
 });
 
-describe("who may only look", () => {
-  const asReader = () =>
-    router.server.use(
-      http.get("*/api/v1/auth/me", () =>
-        HttpResponse.json({
-          username: "eve",
-          scope: "read",
-          via: "session",
-          must_change_password: false,
-          csrf_token: "csrf",
-        }),
-      ),
-    );
+const as = (scope: Scope) =>
+  router.server.use(
+    http.get("*/api/v1/auth/me", () =>
+      HttpResponse.json({
+        username: "eve",
+        scope,
+        via: "session",
+        must_change_password: false,
+        csrf_token: "csrf",
+      }),
+    ),
+  );
 
+describe("who looks after customers", () => {
+  it("changes a limit in a queue's form, and nothing that is not of a plan", async () => {
+    as("support");
+    renderAt("/queues?edit=q1");
+    const limit = await screen.findByRole("textbox", { name: "Limit, upload" });
+    await waitFor(() => expect(limit.matches(":disabled")).toBe(false));
+    for (const name of [/^Name/, /^Target/, "Destination", "Position"])
+      expect(screen.getByRole("textbox", { name, hidden: true }).matches(":disabled")).toBe(true);
+    for (const name of ["Comment", "Guaranteed rate, upload", "Burst rate, upload"])
+      expect(screen.getByRole("textbox", { name, hidden: true }).matches(":disabled")).toBe(false);
+    expect(screen.getByText(/the rest takes the scope write/)).toBeInstanceOf(HTMLElement);
+    expect(screen.getByRole("button", { name: "Stage the change" })).toBeInstanceOf(HTMLElement);
+    expect(screen.queryByRole("button", { name: "Delete" })).toBeNull();
+    expect(screen.queryByRole("button", { name: /New queue/ })).toBeNull();
+    expect(screen.getByText("support")).toBeInstanceOf(HTMLElement);
+  });
+
+  it("is shown no form of what cannot be changed", async () => {
+    as("support");
+    renderAt("/routes?edit=new");
+    expect(await screen.findByText(/may look at everything here/)).toBeInstanceOf(HTMLElement);
+    expect(screen.queryByRole("button", { name: /^Stage/ })).toBeNull();
+  });
+});
+
+describe("who may only look", () => {
   it.each([
     ["/queues", "Queues", /New queue/],
     ["/queues/q1", "baker 1", /^Edit$/],
@@ -148,7 +173,7 @@ describe("who may only look", () => {
     ["/backup", "Backup", /Choose a file/],
     ["/maintenance", "Maintenance", /Restart/],
   ])("%s offers nothing that would be refused", async (path, title, button) => {
-    asReader();
+    as("read");
     renderAt(path);
     expect(await screen.findByRole("heading", { level: 1, name: title })).toBeInstanceOf(HTMLElement);
     expect(await screen.findByText("read only")).toBeInstanceOf(HTMLElement);
@@ -156,7 +181,7 @@ describe("who may only look", () => {
   });
 
   it("reads a queue's form and cannot type in it", async () => {
-    asReader();
+    as("read");
     renderAt("/queues?edit=q1");
     const name = await screen.findByRole("textbox", { name: /^Name/ });
     await waitFor(() => expect(name.matches(":disabled")).toBe(true));

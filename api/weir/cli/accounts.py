@@ -15,19 +15,16 @@ from weir.cli import login as logins
 from weir.cli import output
 from weir.cli.client import ApiError, Client, Unreachable, segment
 from weir.cli.group import Command, Group, Session, pass_session
+from weir.model.scope import SCOPES
 
 Json = dict[str, Any]
-scope_option = click.option(
-    "--scope", type=click.Choice(("read", "write", "admin")), default="read", show_default=True
-)
+scope_option = click.option("--scope", type=click.Choice(SCOPES), default="read", show_default=True)
 
 
 @click.command("login", cls=Command)
 @click.option("--username", "-u", prompt=True)
 @click.option("--password", prompt=True, hide_input=True)
-@click.option(
-    "--scope", type=click.Choice(("read", "write", "admin")), help="At most your own; default: your own."
-)
+@click.option("--scope", type=click.Choice(SCOPES), help="At most your own; default: your own.")
 @pass_session
 def login(session: Session, username: str, password: str, scope: str | None) -> None:
     """Sign in once and keep an API token in a file that only you can read."""
@@ -134,7 +131,7 @@ def add_user(session: Session, username: str, scope: str) -> None:
 
 @user.command("set")
 @click.argument("username")
-@click.option("--scope", type=click.Choice(("read", "write", "admin")))
+@click.option("--scope", type=click.Choice(SCOPES))
 @click.option("--disabled/--enabled", default=None)
 @pass_session
 def set_user(session: Session, /, username: str, **given: Any) -> None:

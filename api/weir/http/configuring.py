@@ -25,13 +25,14 @@ class ConfigResource(Resource):
         shape: SchemaType | None = None,
         body: SchemaType | None = None,
         max_body_bytes: int = JSON_BODY_BYTES,
+        scope: str = WRITE,
     ) -> Callable[[View], View]:
         """As `operation`, with what all such writes have in common. A PUT may also create."""
         created = {201: ("Created", answers)} if method == "PUT" else {}
         return self.operation(
             method,
             rule,
-            scope=WRITE,
+            scope=scope,
             answers=answers,
             status=_STATUS.get(method, 200) if status is None else status,
             shape=shape,

@@ -27,6 +27,7 @@ SchemaType = type[Schema] | Schema
 PUBLIC = "public"
 SIGNED_IN = "signed-in"
 READ = "read"
+SUPPORT = "support"
 WRITE = "write"
 ADMIN = "admin"
 

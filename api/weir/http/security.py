@@ -11,10 +11,11 @@ from flask import Flask, Response, g, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from weir.http.context import service
-from weir.http.endpoint import ADMIN, PUBLIC, READ, SIGNED_IN, WRITE, Operation
+from weir.http.endpoint import PUBLIC, SIGNED_IN, Operation
 from weir.http.problems import BadRequest, UnsupportedMediaType
 from weir.http.serving import RECOGNISED, SMALL_BODY_BYTES
 from weir.model.problem import Forbidden, Unauthenticated
+from weir.model.scope import RANK
 from weir.service import Principal
 from weir.service.auth import DEVICE_MS
 
@@ -23,7 +24,6 @@ DEVICE_COOKIE = "weir_device"
 SIGN_IN_PATH = "/api/v1/auth/sign-in"
 API_PREFIX = "/api/"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_RANK = {READ: 1, WRITE: 2, ADMIN: 3}
 _BEFORE_NEW_PASSWORD = frozenset({"auth.show_me", "auth.change_password", "auth.sign_out"})
 MAX_SECRET_CHARS = 512
 
@@ -84,8 +84,8 @@ def _authenticate() -> Principal:
 def permits(scope: str, held: str) -> bool:
     """Whether a principal of scope `held` may call an operation of `scope`; unknown scopes are refused."""
     if scope == SIGNED_IN:
-        return held in _RANK
-    return 0 < _RANK.get(scope, 0) <= _RANK.get(held, 0)
+        return held in RANK
+    return 0 < RANK.get(scope, 0) <= RANK.get(held, 0)
 
 
 def guard(operations: dict[str, Operation]) -> None:

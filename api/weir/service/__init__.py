@@ -2,6 +2,7 @@
 """What the router can be asked to do. `Service` is the only way in for HTTP; every method but signing
 in and authenticating takes the `Principal` who asks and checks what that one may do."""
 
+from weir.model.scope import Scope
 from weir.service.field_changes import FieldChange
 from weir.service.service import Service
 from weir.service.types import (
@@ -20,7 +21,7 @@ from weir.service.types import (
     SignedIn,
 )
 from weir.store import Listing, Page, Revision, Stored
-from weir.store.account_rows import AuditEntry, Scope, Session, Token, User
+from weir.store.account_rows import AuditEntry, Session, Token, User
 
 __all__ = [
     "ABSENT",

@@ -16,12 +16,13 @@ from collections.abc import Hashable
 from typing import Literal
 
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Throttled, Unauthenticated
+from weir.model.scope import RANK, Scope
 from weir.service import audit, passwords, throttle
-from weir.service.permissions import RANK, requires
+from weir.service.permissions import requires
 from weir.service.proof import need_session, prove_password
 from weir.service.second_factor import take_code
 from weir.service.types import Principal, SignedIn
-from weir.store.account_rows import Scope, Session, Token, User
+from weir.store.account_rows import Session, Token, User
 from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms
 

@@ -25,6 +25,7 @@ from weir.service.configuration import ask_preview, no_room
 from weir.service.edits import changes_of, changes_to
 from weir.service.effects import Effects, Newest, PutOff
 from weir.service.permissions import requires
+from weir.service.plans import only_plans, require_plans
 from weir.service.request import Request
 from weir.service.running_document import MANY, Running
 from weir.service.staging import (
@@ -77,7 +78,7 @@ class CandidateService:
             found = candidates.get(connection, by.username)
             return None if found is None else _view(found, self._summary(connection, found)[1])
 
-    @requires("config.write")
+    @requires("plans.write")
     def open(self, by: Principal) -> CandidateView:
         """Begin one on the running revision; one that is open stays as it is."""
         with self._store.write() as transaction:
@@ -89,7 +90,7 @@ class CandidateService:
             self._note(by, "open", f"on revision {found.base_revision}")
         return view
 
-    @requires("config.write")
+    @requires("plans.write")
     def discard(self, by: Principal) -> None:
         """Raises `NotFound` when there is none."""
         with self._store.write() as transaction:
@@ -99,10 +100,13 @@ class CandidateService:
         self._objects.forget()
         self._note(by, "discard", _changes_in_words(staged))
 
-    @requires("config.write")
+    @requires("plans.write")
     def stage(self, by: Principal, edits: Sequence[Edit]) -> CandidateView:
         """Add changes, opening a candidate if there is none. `expects` is checked against the object as
         the candidate sees it. Raises `PreconditionFailed`, `Conflict` (`exists`), `NotFound`."""
+        if only_plans(by):
+            with self._running.document_for(len(edits)) as document:
+                require_plans(by, changes_of(edits, document))
         with self._store.write() as transaction:
             connection = transaction.connection
             found = candidates.create(connection, by.username, transaction.head, wall_ms())
@@ -198,7 +202,7 @@ class CandidateService:
             changes = tree.changes_to_move(document, queue_id, before)
         return self.stage(by, [Edit(change.kind, change.id, change.new) for change in changes])
 
-    @requires("config.write")
+    @requires("plans.write")
     def unstage(self, by: Principal, kind: Kind, object_id: str) -> CandidateView:
         """Take one object's change out. Raises `NotFound`."""
         with self._store.write() as transaction:
@@ -211,7 +215,7 @@ class CandidateService:
         self._note(by, "unstage", f"{kind}/{object_id}")
         return view
 
-    @requires("config.write")
+    @requires("plans.write")
     def unstage_all(self, by: Principal, edits: Sequence[Edit]) -> CandidateView:
         """Take the changes of these objects out, all or none; `expects` is the version of the staged change.
         Raises `NotFound`, `PreconditionFailed`."""
@@ -337,7 +341,7 @@ class CandidateService:
         the agent would do."""
         return self._work_out(by, most=MANY)
 
-    @requires("config.write")
+    @requires("plans.write")
     def resolve(self, by: Principal, keep: Literal["mine", "theirs"]) -> CandidateView:
         """Settle conflicts: `mine` will replace what others committed, `theirs` drops my changes."""
         with self._store.write() as transaction:
@@ -356,7 +360,7 @@ class CandidateService:
         self._note(by, "resolve", f"keep {keep}")
         return view
 
-    @requires("config.write")
+    @requires("plans.write")
     def commit(self, by: Principal, message: str, confirm_within_s: int | None = None) -> Committed:
         """Commit the candidate and discard it. Raises `Conflict` (`candidate-conflict`) with a finding
         for each object that somebody else changed; else as `Committer.run`."""

@@ -34,6 +34,7 @@ from weir.model.packed_changes import more_queues
 from weir.model.problem import Conflict, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
 from weir.service.packed_edits import any_queue, more_queues_by
+from weir.service.plans import require_plans
 from weir.service.preparation import (
     ROUNDS,
     Outdated,
@@ -227,6 +228,7 @@ class Committer:
             trial = try_request(request, self._running, transaction)
         else:
             trial = confirm(ready.prepared, request, self._store, transaction)
+        require_plans(by, trial.changes)
         changes = trial.changes
         timing.mark("validate")
         if request.also is not None:

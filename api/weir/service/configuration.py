@@ -21,6 +21,7 @@ from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer, encoded, hash_of
 from weir.service.edits import changes_of, expected_changes_of, require_expected
 from weir.service.permissions import requires
+from weir.service.plans import require_own
 from weir.service.request import Request
 from weir.service.running_document import Running
 from weir.service.types import ANYTHING, Committed, Edit, PendingView, Principal
@@ -158,7 +159,7 @@ class ConfigService:
             self._last_number[kind] = number
         return found
 
-    @requires("config.write")
+    @requires("plans.write")
     def commit(
         self,
         by: Principal,
@@ -264,7 +265,7 @@ class ConfigService:
             seconds_left=left_s,
         )
 
-    @requires("config.write")
+    @requires("plans.write")
     def confirm(self, by: Principal, revision: int, token: str | None = None) -> None:
         """Keep the pending revision.
 
@@ -281,6 +282,7 @@ class ConfigService:
                     f"revision {pending.revision} waits for its confirmation, not {revision}",
                     code="other-revision",
                 )
+            require_own(by, pending.author)
             _require_proof(by, pending, token)
             if _seconds_left(pending) <= 0:
                 raise Conflict(f"revision {revision} is being rolled back", code="too-late")
@@ -288,12 +290,13 @@ class ConfigService:
         self._audit.note(entry_of(by, "config.confirm", f"revision {revision}"))
         self._disarm(revision)
 
-    @requires("config.write")
+    @requires("plans.write")
     def revert(self, by: Principal, message: str = "") -> Committed:
         """Roll the pending revision back now. Raises `Conflict` (`nothing-pending`), `Unavailable`."""
         pending = self._store.pending()
         if pending is None:
             raise Conflict("no change is waiting for its confirmation", code="nothing-pending")
+        require_own(by, pending.author)
         wanted = pending.revision
 
         def produce(transaction: ReadTransaction) -> Sequence[Change]:

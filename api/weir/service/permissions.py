@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 from weir.model.problem import Forbidden
+from weir.model.scope import RANK, Scope
 from weir.service.types import Principal
-from weir.store.account_rows import Scope
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,6 +19,8 @@ Action = Literal[
     "self",
     "tokens.own",
     "config.read",
+    "plans.write",
+    "tools.run",
     "config.write",
     "system.manage",
     "users.manage",
@@ -26,11 +28,12 @@ Action = Literal[
     "audit.write",
 ]
 
-RANK: dict[str, int] = {"read": 1, "write": 2, "admin": 3}
 NEEDED: dict[str, Scope] = {
     "self": "read",
     "tokens.own": "read",
     "config.read": "read",
+    "plans.write": "support",
+    "tools.run": "support",
     "config.write": "write",
     "system.manage": "admin",
     "users.manage": "admin",

@@ -65,7 +65,7 @@ class RaiseService:
             found = raises.every(transaction.connection)
         return [RaiseView(item, _left_s(item), self._held_up.get(item.queue_id)) for item in found]
 
-    @requires("config.write")
+    @requires("plans.write")
     def begin(self, by: Principal, queue_id: str, limits: Pair[int], for_s: int) -> RaiseView:
         """Raise a queue's limit at once, as a revision. One that is raised already gets the new limit and
         time and goes back to what it had at first.
@@ -91,7 +91,7 @@ class RaiseService:
         self._loop.wake()
         return RaiseView(made[0], _left_s(made[0]), None)
 
-    @requires("config.write")
+    @requires("plans.write")
     def end(self, by: Principal, queue_id: str) -> bool:
         """Put the limit back that the queue had before, now. False: somebody has set another one meanwhile,
         which stays. Raises `NotFound` for a queue that is not raised, and as a commit does."""

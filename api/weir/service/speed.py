@@ -110,7 +110,7 @@ class SpeedTests:
             run = self._run
         return [] if run is None or run.is_over else [run.told()]
 
-    @requires("config.write")
+    @requires("tools.run")
     def start(self, by: Principal, body: Json) -> SpeedRun:
         """Begin a run with `by.source`. Raises `Invalid`, or `Conflict` (`tool-busy`)."""
         arguments = SPEED.read(body)
@@ -153,7 +153,7 @@ class SpeedTests:
         self._audit.record(by, "tool.stop", run.told()["subject"], detail=f"started by {run.by.username}")
         return run.told()
 
-    @requires("config.write")
+    @requires("tools.run")
     def of(self, by: Principal, run_id: str) -> SpeedRun:
         """A run under way that was begun with the same credential. Raises `NotFound`."""
         with self._lock:

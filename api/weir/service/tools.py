@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir.model.problem import Problem, Unavailable
+from weir.model.scope import Scope
 from weir.service.audit import AuditService
 from weir.service.permissions import Action, authorize, requires
 from weir.service.speed import SpeedTests
@@ -19,7 +20,12 @@ from weir.tools import TOOLS, Tool
 from weir.tools.tool import LINES
 from weir.wire.client import AgentClient
 
-ACTIONS: dict[str, Action] = {"read": "config.read", "write": "config.write", "admin": "system.manage"}
+ACTIONS: dict[Scope, Action] = {
+    "read": "config.read",
+    "support": "tools.run",
+    "write": "config.write",
+    "admin": "system.manage",
+}
 READ_BYTES = 65_536
 FIRST_S = 5.0
 """Within this time a file has begun: nothing in the network is waited for."""

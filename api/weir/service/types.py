@@ -11,8 +11,8 @@ from weir.model.codec import to_json
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
+from weir.model.scope import Scope
 from weir.service.field_changes import FieldChange, compare_objects
-from weir.store.account_rows import Scope
 from weir.store.candidates import Summary
 from weir.store.rows import ChangeCounts, Revision
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Callable
-from typing import get_args
 
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound
+from weir.model.scope import RANK, SCOPES, Scope
 from weir.service import audit, passwords
 from weir.service.auth import make_token
-from weir.service.permissions import RANK, authorize, requires
+from weir.service.permissions import authorize, requires
 from weir.service.types import Principal
-from weir.store.account_rows import Scope, Token, User
+from weir.store.account_rows import Token, User
 from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms
 
@@ -182,8 +182,8 @@ class TokenService:
 
 
 def _check_scope(scope: str) -> None:
-    if scope not in get_args(Scope):
-        raise Invalid(f"the scope must be one of {', '.join(get_args(Scope))}", path="scope")
+    if scope not in SCOPES:
+        raise Invalid(f"the scope must be one of {', '.join(SCOPES)}", path="scope")
 
 
 def _last_admin(user: User) -> Conflict:

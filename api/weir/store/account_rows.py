@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from typing import Literal
 
-Scope = Literal["read", "write", "admin"]
+from weir.model.scope import Scope
 
 USER_COLUMNS = (
     "id, username, password_hash, scope, must_change_password, disabled, created_at_ms, "

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Sequence
 
 from weir.model.problem import Conflict, NotFound
+from weir.model.scope import Scope
 from weir.store.account_rows import (
     SESSION_COLUMNS,
     TOKEN_COLUMNS,
     AuditEntry,
-    Scope,
     SecondFactor,
     Session,
     Throttle,

@@ -59,7 +59,7 @@ PING = Tool(
     "Ping",
     Ping,
     about="Does a host answer, and how long does it take? Answers, losses and round trips.",
-    scope="write",
+    scope="support",
     subject="target",
     seconds=lambda asked: RESOLVE_S + asked.count * asked.interval_ms / 1000 + ANSWER_S,
     columns={
@@ -76,7 +76,7 @@ MTR = Tool(
     Mtr,
     about="Which way do packets take, and where are they lost? Every hop with its losses and round trips. "
     "All questions look alike to routers that share load by flow, so they take one way.",
-    scope="write",
+    scope="support",
     subject="target",
     seconds=lambda asked: RESOLVE_S + asked.rounds + ANSWER_S,
     columns={

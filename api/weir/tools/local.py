@@ -42,7 +42,7 @@ ARPING = Tool(
     "Who has an address",
     Arping,
     about="Which stations on a link say that an IPv4 address is theirs? More than one is a conflict.",
-    scope="write",
+    scope="support",
     subject="address",
     seconds=lambda asked: asked.count + 1.0,
     columns={
@@ -58,7 +58,7 @@ BLINK = Tool(
     "Blink a port",
     Blink,
     about="Lets the lamp of a port blink, so that it is found on the case. Its driver must be able to.",
-    scope="write",
+    scope="support",
     subject="interface",
     seconds=lambda asked: asked.seconds + 2.0,
     columns={"blinking": ("interface", "seconds")},

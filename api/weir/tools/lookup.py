@@ -32,7 +32,7 @@ LOOKUP = Tool(
     "Name lookup",
     Lookup,
     about="What does a name server answer, and how long does it take?",
-    scope="write",
+    scope="support",
     subject="name",
     seconds=lambda _asked: 3 * TRIES * WAIT_S,
     columns={

@@ -28,7 +28,7 @@ SPEED = Tool(
     Speed,
     about="How fast is the way between this client and the router, and how long do answers take while it is "
     "full?",
-    scope="write",
+    scope="support",
     subject="seconds",
     seconds=lambda asked: 2 * asked.seconds + BESIDE_S,
     columns={"counted": ("ms", "sent_bytes", "received_bytes")},

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from weir.fields import Group
 from weir.fields.members import Member, Reading
 from weir.model.problem import Finding, Invalid
 from weir.model.reader import Reader
+from weir.model.scope import Scope
 
-Scope = Literal["read", "write", "admin"]
 LINES, PCAPNG = "text/event-stream", "application/x-pcapng"
 
 

@@ -4928,10 +4928,10 @@ export interface components {
         User: {
             username: string;
             /**
-             * @description admin includes write, write includes read.
+             * @description Each includes those before it. `support` changes limits, state and comment of queues that exist, and nothing else of the configuration.
              * @enum {string}
              */
-            scope: "read" | "write" | "admin";
+            scope: "read" | "support" | "write" | "admin";
             disabled: boolean;
             must_change_password: boolean;
             created_at: string;
@@ -4948,7 +4948,7 @@ export interface components {
         Me: {
             username: string;
             /** @enum {string} */
-            scope: "read" | "write" | "admin";
+            scope: "read" | "support" | "write" | "admin";
             /** @enum {string} */
             via: "session" | "token";
             must_change_password: boolean;
@@ -5013,7 +5013,7 @@ export interface components {
              * @default read
              * @enum {string}
              */
-            scope: "read" | "write" | "admin";
+            scope: "read" | "support" | "write" | "admin";
         };
         UserCreated: {
             user: components["schemas"]["User"];
@@ -5022,14 +5022,14 @@ export interface components {
         };
         UserPatch: {
             /** @enum {string} */
-            scope?: "read" | "write" | "admin";
+            scope?: "read" | "support" | "write" | "admin";
             disabled?: boolean;
         };
         Token: {
             id: string;
             name: string;
             /** @enum {string} */
-            scope: "read" | "write" | "admin";
+            scope: "read" | "support" | "write" | "admin";
             owner: string;
             created_at: string;
             expires_at: string | null;
@@ -5046,7 +5046,7 @@ export interface components {
              * @default read
              * @enum {string}
              */
-            scope: "read" | "write" | "admin";
+            scope: "read" | "support" | "write" | "admin";
             /** @default null */
             expires_within_s: number | null;
         };
@@ -5054,7 +5054,7 @@ export interface components {
             id: string;
             name: string;
             /** @enum {string} */
-            scope: "read" | "write" | "admin";
+            scope: "read" | "support" | "write" | "admin";
             owner: string;
             created_at: string;
             expires_at: string | null;
@@ -12974,7 +12974,7 @@ export interface components {
             title: string;
             about: string;
             /** @enum {string} */
-            scope: "read" | "write" | "admin";
+            scope: "read" | "support" | "write" | "admin";
             /** @description What its process is allowed. */
             needs: string;
             /** @enum {string} */

@@ -28,7 +28,7 @@ const clock = (seconds: number): string =>
 
 /** Says what became of a confirmation that went away without this tab having asked for it. */
 function useOutcome(pending: PendingHere | null, left: number, decided: boolean): void {
-  const may = useMay("write");
+  const may = useMay("support");
   const last = useRef<{ pending: PendingHere; left: number } | null>(null);
   useEffect(() => {
     const before = last.current;
@@ -68,7 +68,7 @@ export function ConfirmBar({ pending }: { pending: PendingHere | null }) {
   const left = useCountdown(pending);
   const keep = useConfirm();
   const revert = useRevert();
-  const may = useMay("write");
+  const may = useMay("support");
   const expired = pending !== null && left === 0;
   useOutcome(pending, left, keep.isSuccess || revert.isSuccess || keep.isPending || revert.isPending);
   useEffect(() => {

@@ -30,7 +30,7 @@ export function PendingBar() {
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const count = candidate?.change_count ?? 0;
   const undo = useUndo();
-  const may = useMay("write");
+  const may = useMay("support");
   const isStaged = count > 0;
   useEffect(() => {
     // There at once when it is asked for; a failure is met there.

@@ -75,6 +75,9 @@ function UserMenu({ onHelp }: { onHelp: () => void }) {
       {me?.scope === "read" ? (
         <Tag title="Your account may look at everything and change nothing">read only</Tag>
       ) : null}
+      {me?.scope === "support" ? (
+        <Tag title="Your account may look at everything and change the limits of customers">support</Tag>
+      ) : null}
       <Menu position="bottom-end" width={210}>
         <Menu.Target>
           <ActionIcon variant="subtle" color="gray" size="lg" aria-label={`Account: ${me?.username ?? ""}`}>

@@ -75,7 +75,7 @@ export function askedLimit(text: string): Asked | null {
 
 /** A limit for the queues that match: staged at once, as an edit in the list is. */
 function useLimit(text: string): Hit[] {
-  const may = useMay("write");
+  const may = useMay("support");
   const stage = useStage();
   const asked = askedLimit(text);
   const found = useQuery({
@@ -107,6 +107,7 @@ export function useVerbs(text: string, onPower: (action: PowerAction) => void): 
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
   const mayWrite = useMay("write");
+  const mayStage = useMay("support");
   const isAdmin = useMay("admin");
   const limits = useLimit(text);
   const make: Verb[] = [
@@ -135,7 +136,7 @@ export function useVerbs(text: string, onPower: (action: PowerAction) => void): 
     { title: "Light colours", detail: "", go: () => setColorScheme("light") },
     { title: "Dark colours", detail: "", go: () => setColorScheme("dark") },
   ];
-  const verbs = [...(mayWrite ? [...make, ...pending] : []), ...look, ...(isAdmin ? power : [])];
+  const verbs = [...(mayWrite ? make : []), ...(mayStage ? pending : []), ...look, ...(isAdmin ? power : [])];
   return [
     ...limits,
     ...verbs

@@ -2,7 +2,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { ONLY_READS, useMay } from "@/api/may";
+import { ONLY_PLANS, ONLY_READS, useMay } from "@/api/may";
 import { asProblem, messagesByField } from "@/api/problem";
 import { queueQuery } from "@/api/queries";
 import type { Change, Queue } from "@/api/types";
@@ -99,7 +99,8 @@ function Editor({ id, base, queue, parent, target = "", onClose }: EditorProps) 
   const [madeOn, renew] = useMadeOn(draft, base, touched);
   const [messages, setMessages] = useState<Messages>({});
   const stage = useStageForm();
-  const may = useMay("write");
+  const mayAll = useMay("write");
+  const may = useMay("support") && (mayAll || queue !== null);
 
   const save = () => {
     const read = readQueue(values, queue ? queueInput(queue) : null);
@@ -156,7 +157,7 @@ function Editor({ id, base, queue, parent, target = "", onClose }: EditorProps) 
             ) : (
               <Button onClick={onClose}>Close</Button>
             )}
-            {id && queue ? (
+            {id && queue && mayAll ? (
               <Button color="red" variant="subtle" ml="auto" onClick={remove}>
                 Delete
               </Button>
@@ -165,7 +166,7 @@ function Editor({ id, base, queue, parent, target = "", onClose }: EditorProps) 
         ) : null
       }
     >
-      {may ? null : <Note severity="notice">{ONLY_READS}</Note>}
+      {mayAll ? null : <Note severity="notice">{may ? ONLY_PLANS : ONLY_READS}</Note>}
       {messages[""] ? (
         <Note severity="error" live>
           {messages[""]}

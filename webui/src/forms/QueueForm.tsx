@@ -16,6 +16,7 @@ import { builtInWords, typeWords } from "@/kinds/queue-type/words";
 import { SoldHint } from "./SoldHint";
 import { TargetHint } from "./TargetHint";
 import { TotalFields } from "./TotalFields";
+import { Whole } from "./Whole";
 
 interface QueueFormProps {
   values: QueueValues;
@@ -68,24 +69,26 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
   const notes = queue?.enforcement ?? [];
   return (
     <div className="stack">
-      <TextInput
-        label="Name"
-        required
-        data-autofocus
-        value={values.name}
-        error={messages["name"]}
-        onChange={(event) => set({ name: event.currentTarget.value })}
-      />
-      <Textarea
-        label="Target"
-        description="Whose traffic: addresses, prefixes or interfaces, one per line; 10.0.0.0/24@2 is one in domain 2."
-        rows={Math.min(6, Math.max(2, values.target.split("\n").length))}
-        styles={{ input: { fontFamily: "var(--mono)" } }}
-        spellCheck={false}
-        value={values.target}
-        error={messages["target"]}
-        onChange={(event) => set({ target: event.currentTarget.value })}
-      />
+      <Whole>
+        <TextInput
+          label="Name"
+          required
+          data-autofocus
+          value={values.name}
+          error={messages["name"]}
+          onChange={(event) => set({ name: event.currentTarget.value })}
+        />
+        <Textarea
+          label="Target"
+          description="Whose traffic: addresses, prefixes or interfaces, one per line; 10.0.0.0/24@2 is one in domain 2."
+          rows={Math.min(6, Math.max(2, values.target.split("\n").length))}
+          styles={{ input: { fontFamily: "var(--mono)" } }}
+          spellCheck={false}
+          value={values.target}
+          error={messages["target"]}
+          onChange={(event) => set({ target: event.currentTarget.value })}
+        />
+      </Whole>
       <TargetHint targets={splitTargets(values.target)} ownId={queue?.id ?? null} />
       <RatePair
         label="Limit"
@@ -96,12 +99,14 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
         messages={messages}
         onChange={(max_limit_bps) => set({ max_limit_bps })}
       />
-      <ParentField
-        value={values.parent}
-        ownId={queue?.id ?? null}
-        error={messages["parent"]}
-        onChange={(parent) => set({ parent })}
-      />
+      <Whole>
+        <ParentField
+          value={values.parent}
+          ownId={queue?.id ?? null}
+          error={messages["parent"]}
+          onChange={(parent) => set({ parent })}
+        />
+      </Whole>
       {values.parent ? (
         <SoldHint parent={values.parent} ownId={queue?.id ?? null} limits={values.max_limit_bps} />
       ) : null}
@@ -124,13 +129,15 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
           messages={messages}
           onChange={(limit_at_bps) => set({ limit_at_bps })}
         />
-        <PairField
-          label="Priority for what is left, 1 (first) to 8"
-          field="priority"
-          value={values.priority}
-          messages={messages}
-          onChange={(priority) => set({ priority })}
-        />
+        <Whole>
+          <PairField
+            label="Priority for what is left, 1 (first) to 8"
+            field="priority"
+            value={values.priority}
+            messages={messages}
+            onChange={(priority) => set({ priority })}
+          />
+        </Whole>
       </Fold>
       <Fold
         title="Burst"
@@ -164,75 +171,79 @@ export function QueueForm({ values, onChange, messages, queue }: QueueFormProps)
           <BurstHint values={values} />
         </PairField>
       </Fold>
-      <Fold
-        title="Schedule"
-        summary={values.scheduled ? hoursText(values) : "always"}
-        open={hasError(messages, "time")}
-      >
-        <Checkbox
-          label="Only at certain hours"
-          checked={values.scheduled}
-          onChange={(event) => set({ scheduled: event.currentTarget.checked })}
-        />
-        {values.scheduled ? (
-          <HoursFields value={values} path="time" messages={messages} onChange={set} />
-        ) : null}
-      </Fold>
-      <Fold
-        title="Queue type and bucket"
-        summary={`${values.queue_type.upload} / ${values.queue_type.download}`}
-        open={hasError(messages, "queue_type", "bucket")}
-      >
-        {(["upload", "download"] as const).map((direction) => (
-          <NativeSelect
-            key={direction}
-            label={`Queue type, ${direction}`}
-            description={wordsOf(values.queue_type[direction])}
-            data={typeNames}
-            value={values.queue_type[direction]}
-            error={messages[`queue_type.${direction}`] ?? messages["queue_type"]}
-            onChange={(event) =>
-              set({ queue_type: { ...values.queue_type, [direction]: event.currentTarget.value } })
-            }
+      <Whole>
+        <Fold
+          title="Schedule"
+          summary={values.scheduled ? hoursText(values) : "always"}
+          open={hasError(messages, "time")}
+        >
+          <Checkbox
+            label="Only at certain hours"
+            checked={values.scheduled}
+            onChange={(event) => set({ scheduled: event.currentTarget.checked })}
           />
-        ))}
-        <PairField
-          label="Bucket size (time at the limit)"
-          field="bucket_size_ms"
-          value={values.bucket_size_ms}
-          messages={messages}
-          onChange={(bucket_size_ms) => set({ bucket_size_ms })}
-        />
-      </Fold>
+          {values.scheduled ? (
+            <HoursFields value={values} path="time" messages={messages} onChange={set} />
+          ) : null}
+        </Fold>
+        <Fold
+          title="Queue type and bucket"
+          summary={`${values.queue_type.upload} / ${values.queue_type.download}`}
+          open={hasError(messages, "queue_type", "bucket")}
+        >
+          {(["upload", "download"] as const).map((direction) => (
+            <NativeSelect
+              key={direction}
+              label={`Queue type, ${direction}`}
+              description={wordsOf(values.queue_type[direction])}
+              data={typeNames}
+              value={values.queue_type[direction]}
+              error={messages[`queue_type.${direction}`] ?? messages["queue_type"]}
+              onChange={(event) =>
+                set({ queue_type: { ...values.queue_type, [direction]: event.currentTarget.value } })
+              }
+            />
+          ))}
+          <PairField
+            label="Bucket size (time at the limit)"
+            field="bucket_size_ms"
+            value={values.bucket_size_ms}
+            messages={messages}
+            onChange={(bucket_size_ms) => set({ bucket_size_ms })}
+          />
+        </Fold>
+      </Whole>
       <TotalFields
         values={values.total}
         onChange={(total) => set({ total })}
         messages={messages}
         typeNames={typeNames}
       />
-      <Fold
-        title="Destination and order"
-        summary={`${values.dst || "anywhere"}${values.position === "" ? "" : `, position ${values.position}`}`}
-        open={hasError(messages, "dst", "position")}
-      >
-        <TextInput
-          label="Destination"
-          description="Only traffic between the target and this prefix or interface. Looked at where a packet leaves, so after port forwarding."
-          styles={{ input: { fontFamily: "var(--mono)" } }}
-          placeholder="such as 198.51.100.0/24 or wan0"
-          value={values.dst}
-          error={messages["dst"]}
-          onChange={(event) => set({ dst: event.currentTarget.value })}
-        />
-        <TextInput
-          label="Position"
-          description="The list is read from low to high; the first match wins."
-          inputMode="numeric"
-          value={values.position}
-          error={messages["position"]}
-          onChange={(event) => set({ position: event.currentTarget.value })}
-        />
-      </Fold>
+      <Whole>
+        <Fold
+          title="Destination and order"
+          summary={`${values.dst || "anywhere"}${values.position === "" ? "" : `, position ${values.position}`}`}
+          open={hasError(messages, "dst", "position")}
+        >
+          <TextInput
+            label="Destination"
+            description="Only traffic between the target and this prefix or interface. Looked at where a packet leaves, so after port forwarding."
+            styles={{ input: { fontFamily: "var(--mono)" } }}
+            placeholder="such as 198.51.100.0/24 or wan0"
+            value={values.dst}
+            error={messages["dst"]}
+            onChange={(event) => set({ dst: event.currentTarget.value })}
+          />
+          <TextInput
+            label="Position"
+            description="The list is read from low to high; the first match wins."
+            inputMode="numeric"
+            value={values.position}
+            error={messages["position"]}
+            onChange={(event) => set({ position: event.currentTarget.value })}
+          />
+        </Fold>
+      </Whole>
       <Textarea
         label="Comment"
         rows={2}

@@ -11,12 +11,7 @@ import { Columns, Facts, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks"
 import { agoText } from "@/ui/format";
 import { browserWords } from "@/ui/words";
 import { SecondFactor } from "./SecondFactor";
-
-const MAY = {
-  read: "read: see everything, change nothing",
-  write: "write: change queues and network, commit",
-  admin: "admin: everything, users and tokens too",
-};
+import { SCOPES } from "./users/CreateForm";
 
 export default function AccountPage() {
   const me = useQuery(meQuery).data;
@@ -28,7 +23,7 @@ export default function AccountPage() {
             <Facts
               items={[
                 ["User", me.username],
-                ["May", MAY[me.scope]],
+                ["May", SCOPES.find(({ value }) => value === me.scope)?.label ?? me.scope],
                 ["Signed in by", me.via],
               ]}
             />

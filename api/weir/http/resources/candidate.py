@@ -9,7 +9,7 @@ from flask import Response
 
 from weir.http import bulk, editing
 from weir.http.context import me, service
-from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Resource, answer
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, SUPPORT, Resource, answer
 from weir.http.rendering import (
     candidate_json,
     committed_json,
@@ -50,7 +50,7 @@ def get_candidate() -> Response:
     return answer({"candidate": candidate_json(view) if view else None})
 
 
-@resource.operation("POST", "/candidate", scope=WRITE, answers=changes.CandidateAnswer, status=201)
+@resource.operation("POST", "/candidate", scope=SUPPORT, answers=changes.CandidateAnswer, status=201)
 def create_candidate() -> Response:
     """Begin a candidate on the running revision
 
@@ -59,7 +59,7 @@ def create_candidate() -> Response:
     return answer({"candidate": candidate_json(service().candidates.open(me()))}, 201)
 
 
-@resource.operation("DELETE", "/candidate", scope=WRITE, status=204)
+@resource.operation("DELETE", "/candidate", scope=SUPPORT, status=204)
 def discard_candidate() -> Response:
     """Discard your candidate"""
     service().candidates.discard(me())
@@ -69,7 +69,7 @@ def discard_candidate() -> Response:
 @resource.operation(
     "PUT",
     "/candidate/changes",
-    scope=WRITE,
+    scope=SUPPORT,
     body=changes.ChangesInput,
     answers=changes.CandidateAnswer,
     max_body_bytes=LARGE_BODY_BYTES,
@@ -125,7 +125,7 @@ def _expected(base: str | None) -> str:
     return ABSENT if base in ("none", editing.BUILT_IN) else base
 
 
-@resource.operation("DELETE", CHANGE, scope=WRITE, answers=changes.CandidateAnswer)
+@resource.operation("DELETE", CHANGE, scope=SUPPORT, answers=changes.CandidateAnswer)
 def unstage_change(kind: str, object_id: str) -> Response:
     """Take one object's change out of your candidate"""
     view = service().candidates.unstage(me(), codec.parse_kind(kind), object_id)
@@ -135,7 +135,7 @@ def unstage_change(kind: str, object_id: str) -> Response:
 @resource.operation(
     "POST",
     "/candidate/unstage",
-    scope=WRITE,
+    scope=SUPPORT,
     body=changes.UnstageInput,
     answers=changes.CandidateAnswer,
     max_body_bytes=LARGE_BODY_BYTES,
@@ -211,7 +211,7 @@ def validate_candidate() -> Response:
 @resource.operation(
     "POST",
     "/candidate/resolve",
-    scope=WRITE,
+    scope=SUPPORT,
     body=changes.ResolveInput,
     answers=changes.CandidateAnswer,
 )
@@ -221,7 +221,7 @@ def resolve_candidate(body: dict[str, Any]) -> Response:
 
 
 @resource.operation(
-    "POST", "/candidate/commit", scope=WRITE, body=changes.CommitInput, answers=changes.CommitAnswer
+    "POST", "/candidate/commit", scope=SUPPORT, body=changes.CommitInput, answers=changes.CommitAnswer
 )
 def commit_candidate(body: dict[str, Any]) -> Response:
     """Commit your candidate
@@ -240,7 +240,7 @@ def get_pending() -> Response:
 
 
 @config.operation(
-    "POST", "/config/confirm", scope=WRITE, body=changes.ConfirmInput, answers=changes.PendingAnswer
+    "POST", "/config/confirm", scope=SUPPORT, body=changes.ConfirmInput, answers=changes.PendingAnswer
 )
 def confirm_commit(body: dict[str, Any]) -> Response:
     """Keep the commit that waits for its confirmation"""
@@ -248,7 +248,7 @@ def confirm_commit(body: dict[str, Any]) -> Response:
     return get_pending()
 
 
-@config.operation("POST", "/config/revert", scope=WRITE, answers=changes.CommitAnswer)
+@config.operation("POST", "/config/revert", scope=SUPPORT, answers=changes.CommitAnswer)
 def revert_commit() -> Response:
     """Roll the commit that waits for its confirmation back now"""
     return answer(committed_json(service().config.revert(me())))

@@ -12,7 +12,7 @@ from flask import Response
 from weir.http import bulk, editing
 from weir.http.configuring import ConfigResource
 from weir.http.context import me, service
-from weir.http.endpoint import LARGE_BODY_BYTES, READ, SchemaType, answer
+from weir.http.endpoint import LARGE_BODY_BYTES, READ, SUPPORT, WRITE, SchemaType, answer
 from weir.http.rendering import explanation_json, findings_json, object_json, state_json
 from weir.http.schemas import changes, explanation, paging
 from weir.http.schemas.kinds import Schemas, schemas_of
@@ -20,6 +20,7 @@ from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
 from weir.model import codec
 from weir.service import Listing, Stored
+from weir.service.plans import PLAN_KIND
 
 Query = dict[str, Any]
 
@@ -118,6 +119,7 @@ class _Operations:
         self.explains = explains
         self.one = self.kind.replace("-", "_")
         self.path = f"/{declaration.path}"
+        self._scope_of_changes = SUPPORT if declaration.kind == PLAN_KIND else WRITE
         self.resource = ConfigResource(declaration.path, declaration.about)
 
     def on_the_list(self) -> None:
@@ -145,6 +147,7 @@ class _Operations:
             answers=changes.BulkAnswer,
             status=200,
             max_body_bytes=LARGE_BODY_BYTES,
+            scope=self._scope_of_changes,
         )
         said = self.says.get("BULK", f"Create, replace and delete many {plural}")
         many(_told(bulk_, f"bulk_{names}", said))
@@ -226,7 +229,10 @@ class _Operations:
         elif method == "DELETE":
             self.resource.writing(method, path)(view)
         else:
-            self.resource.writing(method, path, shape=shape, answers=self.schemas.answer)(view)
+            writing = self.resource.writing(
+                method, path, shape=shape, answers=self.schemas.answer, scope=self._scope_of_changes
+            )
+            writing(view)
 
     def _view(self, method: str) -> Callable[..., Response]:
         def get(query: Query, **path: str) -> Response:

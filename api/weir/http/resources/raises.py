@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import me, service
-from weir.http.endpoint import READ, WRITE, Resource, answer
+from weir.http.endpoint import READ, SUPPORT, Resource, answer
 from weir.http.rendering import moment
 from weir.http.schemas import raises
 from weir.model.pair import Pair
@@ -39,7 +39,7 @@ def list_raises() -> Response:
     return answer({"items": [raise_json(view) for view in service().raises.every(me())]})
 
 
-@resource.operation("POST", RAISE, scope=WRITE, body=raises.RaiseInput, answers=raises.Raise)
+@resource.operation("POST", RAISE, scope=SUPPORT, body=raises.RaiseInput, answers=raises.Raise)
 def raise_limit(body: dict[str, Any], queue_id: str) -> Response:
     """Raise a queue's limit for a while
 
@@ -51,7 +51,7 @@ def raise_limit(body: dict[str, Any], queue_id: str) -> Response:
     return answer(raise_json(service().raises.begin(me(), queue_id, limits, body["for_s"])))
 
 
-@resource.operation("DELETE", RAISE, scope=WRITE, answers=raises.RaiseEnd)
+@resource.operation("DELETE", RAISE, scope=SUPPORT, answers=raises.RaiseEnd)
 def end_raise(queue_id: str) -> Response:
     """Take a raised limit back now"""
     return answer({"went_back": service().raises.end(me(), queue_id)})

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response, request
 
 from weir.http.context import me, service
-from weir.http.endpoint import WRITE, Resource, answer
+from weir.http.endpoint import SUPPORT, Resource, answer
 from weir.http.resources.tools import BODY_BYTES, BYTES, TEXT
 from weir.http.schemas.kinds import group_input
 from weir.http.schemas.tools import SpeedReceived
@@ -49,7 +49,7 @@ def run_speed(body: dict[str, Any]) -> Response:
     return _streamed(Told(tests, tests.start(me(), body)), LINES)
 
 
-@resource.operation("GET", f"{RUN}/download", scope=WRITE, media={BINARY: BYTES}, streams=True)
+@resource.operation("GET", f"{RUN}/download", scope=SUPPORT, media={BINARY: BYTES}, streams=True)
 def download_speed(run_id: str) -> Response:
     """Bytes, until the run or the connection ends
 
@@ -64,7 +64,7 @@ def download_speed(run_id: str) -> Response:
 @resource.operation(
     "POST",
     f"{RUN}/upload",
-    scope=WRITE,
+    scope=SUPPORT,
     upload={BINARY: BYTES},
     answers=SpeedReceived,
     max_body_bytes=UPLOAD_BYTES + 1,  # one that ends at its bound is refused by werkzeug
@@ -83,7 +83,7 @@ def upload_speed(run_id: str) -> Response:
     return answer({"received_bytes": received})
 
 
-@resource.operation("GET", f"{RUN}/echo", scope=WRITE, status=204)
+@resource.operation("GET", f"{RUN}/echo", scope=SUPPORT, status=204)
 def echo_speed(run_id: str) -> Response:
     """Nothing, at once: for timing a round trip"""
     service().speed.of(me(), run_id)

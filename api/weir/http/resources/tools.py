@@ -9,7 +9,7 @@ from typing import Any
 from flask import Response, request
 
 from weir.http.context import me, service
-from weir.http.endpoint import READ, WRITE, Resource, answer
+from weir.http.endpoint import READ, SUPPORT, Resource, answer
 from weir.http.rendering import moment
 from weir.http.running import RunStream
 from weir.http.schemas import tools
@@ -32,7 +32,9 @@ def list_tools() -> Response:
     return answer({"items": [_item(tool, running.get(tool.name)) for tool in EVERY.values()]})
 
 
-@resource.operation("DELETE", "/tools/runs/<string(maxlength=32):run_id>", scope=WRITE, answers=tools.ToolRun)
+@resource.operation(
+    "DELETE", "/tools/runs/<string(maxlength=32):run_id>", scope=SUPPORT, answers=tools.ToolRun
+)
 def stop_tool(run_id: str) -> Response:
     """End a run that is under way, also of somebody else
 

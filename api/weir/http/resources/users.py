@@ -14,7 +14,10 @@ from weir.http.schemas import accounts
 from weir.http.schemas.paging import Page
 from weir.service import Token, User
 
-resource = Resource("users", "Accounts and API tokens. Scopes: admin includes write, write includes read.")
+resource = Resource(
+    "users",
+    "Accounts and API tokens. Each of the scopes read, support, write and admin includes those before it.",
+)
 USER = "/users/<string(maxlength=64):username>"
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from marshmallow import fields, validate
 
 from weir.http.schemas.base import Answer, Flag, Input, Text, Whole, one_of
+from weir.model.scope import SCOPES
 
-SCOPES = ("read", "write", "admin")
 SECRET_PATTERN = r"^[A-Z2-7]{32}$"
 USERNAME_PATTERN = r"^[a-z0-9][a-z0-9_.-]{0,31}$"
 
@@ -31,7 +31,13 @@ class PasswordInput(Input):
 
 class User(Answer):
     username = fields.String()
-    scope = one_of(*SCOPES, metadata={"description": "admin includes write, write includes read."})
+    scope = one_of(
+        *SCOPES,
+        metadata={
+            "description": "Each includes those before it. `support` changes limits, state and comment of "
+            "queues that exist, and nothing else of the configuration."
+        },
+    )
     disabled = fields.Boolean()
     must_change_password = fields.Boolean()
     created_at = fields.String()

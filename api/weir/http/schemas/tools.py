@@ -6,6 +6,7 @@ from __future__ import annotations
 from marshmallow import fields
 
 from weir.http.schemas.base import Answer, one_of
+from weir.model.scope import SCOPES
 
 
 class ToolRun(Answer):
@@ -22,7 +23,7 @@ class ToolItem(Answer):
     name = fields.String()
     title = fields.String()
     about = fields.String()
-    scope = one_of("read", "write", "admin")
+    scope = one_of(*SCOPES)
     needs = fields.String(metadata={"description": "What its process is allowed."})
     answers = one_of("text/event-stream", "application/x-pcapng")
     running = fields.Nested(

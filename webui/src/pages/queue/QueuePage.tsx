@@ -31,7 +31,7 @@ export default function QueuePage() {
   const navigate = useNavigate({ from: "/queues/$id" });
   const query = useQuery(queueQuery(id));
   const staged = useStagedChanges("queue");
-  const may = useMay("write");
+  const may = useMay("support");
   const setEdit = (edit: boolean) =>
     void navigate({ search: (before) => ({ ...before, edit: edit || undefined }) });
   useKeys(may ? [{ keys: "e", label: "Edit this queue", run: () => setEdit(true) }] : []);

@@ -40,7 +40,7 @@ const Limits = ({ of }: { of: Pair<number> }) => (
 /** Raises the limit for some time; nothing to raise where there is none. */
 export function RaiseButton({ queue }: { queue: Queue }) {
   const [open, setOpen] = useState(false);
-  const may = useMay("write");
+  const may = useMay("support");
   const raised = useRaised(queue.id);
   const { upload, download } = queue.max_limit_bps;
   if (!may || (upload === 0 && download === 0 && !raised)) return null;
@@ -118,7 +118,7 @@ function RaiseDialog({ queue, raised, onClose }: RaiseDialogProps) {
 /** Says that the limit is raised, until when, and offers to lower it. */
 export function RaisedNote({ queue }: { queue: Queue }) {
   const raised = useRaised(queue.id);
-  const may = useMay("write");
+  const may = useMay("support");
   const end = useEndRaise(queue.id);
   if (!raised) return null;
   const lower = () =>

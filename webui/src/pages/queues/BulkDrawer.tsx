@@ -2,6 +2,7 @@
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { ONLY_PLANS, useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
 import { queueTypesQuery } from "@/api/queries";
 import type { Queue } from "@/api/types";
@@ -10,6 +11,7 @@ import { useDraft } from "@/forms/draft";
 import { ParentField } from "@/forms/ParentField";
 import { optionalRate } from "@/forms/queueValues";
 import { RatePair } from "@/forms/RatePair";
+import { Whole } from "@/forms/Whole";
 import { Note } from "@/ui/blocks";
 import { plural } from "@/ui/format";
 import { Panel } from "@/ui/Panel";
@@ -72,6 +74,7 @@ interface BulkDrawerProps {
 export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
   const [typed, setTyped, forget] = useDraft("queue.selected", BLANK);
   const [asked, setAsked] = useState(false);
+  const mayDelete = useMay("write");
   const types = useQuery(queueTypesQuery).data?.items ?? [];
   const stage = useStage(true);
   const staged = useStagedChanges("queue");
@@ -115,7 +118,7 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
             color="red"
             variant="subtle"
             ml="auto"
-            why={none}
+            why={mayDelete ? none : ONLY_PLANS}
             onClick={() =>
               send(
                 queues.map((queue) => ({ kind: "queue", id: queue.id, new: null })),
@@ -161,20 +164,22 @@ export function BulkDrawer({ queues, onClose, onDone }: BulkDrawerProps) {
           messages={{}}
           onChange={(limits) => set({ limits })}
         />
-        <Checkbox
-          label="Change the parent"
-          checked={typed.setParent}
-          onChange={(event) => set({ setParent: event.currentTarget.checked })}
-        />
-        {typed.setParent ? (
-          <ParentField value={typed.parent} ownId={null} onChange={(parent) => set({ parent })} />
-        ) : null}
-        <NativeSelect
-          label="Queue type"
-          data={[{ value: "", label: "as it is" }, ...types.map((type) => type.id)]}
-          value={typed.type}
-          onChange={(event) => set({ type: event.currentTarget.value })}
-        />
+        <Whole>
+          <Checkbox
+            label="Change the parent"
+            checked={typed.setParent}
+            onChange={(event) => set({ setParent: event.currentTarget.checked })}
+          />
+          {typed.setParent ? (
+            <ParentField value={typed.parent} ownId={null} onChange={(parent) => set({ parent })} />
+          ) : null}
+          <NativeSelect
+            label="Queue type"
+            data={[{ value: "", label: "as it is" }, ...types.map((type) => type.id)]}
+            value={typed.type}
+            onChange={(event) => set({ type: event.currentTarget.value })}
+          />
+        </Whole>
         <NativeSelect
           label="State"
           data={[

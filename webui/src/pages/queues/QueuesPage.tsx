@@ -30,7 +30,8 @@ export default function QueuesPage() {
   const [hold, setHold] = useState(false);
   const staged = useStagedChanges("queue");
   const placed = usePlaced(staged);
-  const may = useMay("write");
+  const may = useMay("support");
+  const mayAdd = useMay("write");
   const tree = search.view === "tree" && !search.q;
   const filter = useMemo<QueueFilter>(
     () => ({
@@ -57,7 +58,7 @@ export default function QueuesPage() {
   const toggle = useUnfolding({ view: search.view, open: search.open, shown }, onSearch);
   const bulk = search.edit === "selected" && may;
   // Also where there is no table yet.
-  useKeys(may ? [{ keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) }] : []);
+  useKeys(mayAdd ? [{ keys: "n", label: "New queue", run: () => onSearch({ edit: "new" }) }] : []);
   useTitle("Queues");
   return (
     <div className={classes.layout}>
@@ -66,7 +67,7 @@ export default function QueuesPage() {
           search={search}
           onSearch={onSearch}
           cards={cards}
-          may={may}
+          may={mayAdd}
           status={<Status rows={rows} search={search} hold={hold} tree={tree} />}
         />
         {selection.queues.length > 0 ? (

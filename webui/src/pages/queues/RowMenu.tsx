@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Menu } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
+import { useMay } from "@/api/may";
 import { queueInput, sayStaged, useStage, useUnstage } from "@/api/writes";
 import type { QueuesSearch } from "@/app/search";
 import { menuKey, PointMenu } from "@/table/PointMenu";
@@ -67,6 +68,7 @@ export function RowMenu({
 function Edits({ row, onLimit, onSearch }: { row: QueueRow } & Pick<RowMenuProps, "onLimit" | "onSearch">) {
   const stage = useStage();
   const unstage = useUnstage();
+  const mayAdd = useMay("write");
   const { queue, staged, base } = row;
   // The menu is gone when the answer comes; an error is said for every staging that shows none itself.
   const send = (next: object | null, words: string) =>
@@ -90,9 +92,11 @@ function Edits({ row, onLimit, onSearch }: { row: QueueRow } & Pick<RowMenuProps
           <Menu.Item rightSection={menuKey("Enter")} onClick={onLimit}>
             Edit the limit
           </Menu.Item>
-          <Menu.Item onClick={() => onSearch({ parent: queue.id, view: undefined, edit: "new" })}>
-            New queue in it
-          </Menu.Item>
+          {mayAdd ? (
+            <Menu.Item onClick={() => onSearch({ parent: queue.id, view: undefined, edit: "new" })}>
+              New queue in it
+            </Menu.Item>
+          ) : null}
           <Menu.Item
             onClick={() =>
               send(
@@ -110,7 +114,7 @@ function Edits({ row, onLimit, onSearch }: { row: QueueRow } & Pick<RowMenuProps
           Undo its pending change
         </Menu.Item>
       ) : null}
-      {isGoing || staged === "add" ? null : (
+      {isGoing || staged === "add" || !mayAdd ? null : (
         <Menu.Item className="bad" onClick={() => send(null, "its removal.")}>
           Delete
         </Menu.Item>

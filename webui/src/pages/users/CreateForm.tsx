@@ -7,6 +7,7 @@ import { Section } from "@/ui/blocks";
 
 export const SCOPES: readonly { value: Scope; label: string }[] = [
   { value: "read", label: "read: look at everything" },
+  { value: "support", label: "support: change customers' limits" },
   { value: "write", label: "write: change the configuration" },
   { value: "admin", label: "admin: also users and tokens" },
 ];

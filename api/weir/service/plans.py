@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody may change who looks after customers: what they pay for, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from weir.model.document import Change
+from weir.model.objects import Kind, Queue
+from weir.model.problem import Forbidden
+from weir.model.scope import RANK
+from weir.service.permissions import NEEDED
+from weir.service.types import Principal
+
+PLAN_KIND: Kind = "queue"
+PLAN = frozenset(
+    {
+        *("max_limit_bps", "limit_at_bps", "burst_limit_bps", "burst_threshold_bps", "burst_time_ms"),
+        *("total", "comment", "disabled"),
+    }
+)
+"""Fields of a queue: how fast its customer is, whether at all, and what is noted about him."""
+
+
+def only_plans(by: Principal) -> bool:
+    """Whether there is anything in the configuration that somebody who changes plans may not change."""
+    return RANK.get(by.scope, 0) < RANK[NEEDED["config.write"]]
+
+
+def require_own(by: Principal, author: str) -> None:
+    """Raises `Forbidden` (`plans-only`) for a pending change of somebody else, unless all may be changed."""
+    if only_plans(by) and author != by.username:
+        text = f"the pending change is {author!r}'s; the scope {by.scope!r} keeps or takes back its own"
+        raise Forbidden(text, code="plans-only")
+
+
+def require_plans(by: Principal, changes: Sequence[Change]) -> None:
+    """Raises `Forbidden` (`plans-only`), which names the first change that is not of a customer's plan; never
+    for who may change all of the configuration."""
+    for change in changes if only_plans(by) else ():
+        why = _why_not(change)
+        if why is not None:
+            text = f"{why}; the scope {by.scope!r} may change limits and state of customers' queues"
+            raise Forbidden(text, code="plans-only", path=f"{change.kind}/{change.id}")
+
+
+def _why_not(change: Change) -> str | None:
+    name = f"{change.kind.replace('-', ' ')} {change.id!r}"
+    if change.kind != PLAN_KIND:
+        return f"{name} is no queue"
+    if change.new is None:
+        return f"{name} would be deleted"
+    if change.old is None:
+        return f"{name} would be new"
+    others = [
+        each.name
+        for each in fields(Queue)
+        if each.name not in PLAN and getattr(change.old, each.name) != getattr(change.new, each.name)
+    ]
+    return f"{', '.join(others)} of {name} would change" if others else None
