@@ -9,6 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.agent.rig import Rig, running, sweep
+from weir.http.app import open_parts
+from weir.http.context import Context
+from weir.http.settings import Settings
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,3 +26,14 @@ def rig() -> Iterator[Rig]:
     """A router with FRR and a running agent."""
     with running(frr=True) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def parts(rig: Rig) -> Iterator[Context]:
+    """The API's services beside the rig's agent, on the same store."""
+    found = open_parts(Settings(rig.folder / "weir.db", rig.folder / "agent.sock"))
+    try:
+        yield found
+    finally:
+        found.stats.stop()
+        found.service.close()

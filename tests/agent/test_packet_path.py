@@ -21,9 +21,7 @@ from lab import netns
 from lab.measure import bound
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
-from weir.http.app import open_parts
 from weir.http.context import Context
-from weir.http.settings import Settings
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.nat_rule import NatRule
@@ -81,16 +79,6 @@ def rig() -> Iterator[Rig]:
 
 def customer(name: str, address: str) -> Queue:
     return Queue(name, name, (f"{address}/32",), max_limit_bps=Pair(50 * M, 50 * M))
-
-
-@pytest.fixture(scope="module")
-def parts(rig: Rig) -> Iterator[Context]:
-    found = open_parts(Settings(rig.folder / "weir.db", rig.folder / "agent.sock"))
-    try:
-        yield found
-    finally:
-        found.stats.stop()
-        found.service.close()
 
 
 def asked(parts: Context, source: str, destination: str, **said: Any) -> Predicted:

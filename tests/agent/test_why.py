@@ -15,9 +15,7 @@ from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.diagnosis.judged import Judged
 from weir.diagnosis.line import Answer
-from weir.http.app import open_parts
 from weir.http.context import Context
-from weir.http.settings import Settings
 from weir.model.objects import Pair, Queue
 from weir.service.types import Principal
 
@@ -47,16 +45,6 @@ def rig() -> Iterator[Rig]:
             customer("gone", "10.64.0.99", 50 * M),
         )
         yield made
-
-
-@pytest.fixture(scope="module")
-def parts(rig: Rig) -> Iterator[Context]:
-    found = open_parts(Settings(rig.folder / "weir.db", rig.folder / "agent.sock"))
-    try:
-        yield found
-    finally:
-        found.stats.stop()
-        found.service.close()
 
 
 def asked(parts: Context, queue_id: str | None = None, address: str | None = None) -> Answer:

@@ -31,7 +31,7 @@ def only_plans(by: Principal) -> bool:
 def require_own(by: Principal, author: str) -> None:
     """Raises `Forbidden` (`plans-only`) for a pending change of somebody else, unless all may be changed."""
     if only_plans(by) and author != by.username:
-        text = f"the pending change is {author!r}'s; the scope {by.scope!r} keeps or takes back its own"
+        text = f"the pending change is {author!r}'s; the scope {by.scope!r} confirms or reverts its own only"
         raise Forbidden(text, code="plans-only")
 
 

@@ -29380,11 +29380,11 @@ export interface operations {
                 protocol?: "tcp" | "udp" | "sctp" | "icmp" | "gre" | "esp" | "ah" | "ospf" | "vrrp" | "igmp";
                 /** @description The destination port. */
                 port?: number;
-                /** @description Chooses among equally good routes. */
-                source_port?: number;
                 icmp_type?: "echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert";
                 /** @description Of the connection. */
                 state?: "new" | "established" | "related" | "invalid" | "untracked";
+                /** @description Chooses among equally good routes. */
+                source_port?: number;
                 /** @description Where it comes in. Without it where the way back to the source leaves. */
                 in_interface?: string;
                 /** @description The router sends it itself. */

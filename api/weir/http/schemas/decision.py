@@ -12,7 +12,9 @@ from weir.kinds.firewall_rule import ICMP_TYPES, STATES
 PROTOCOLS = ("tcp", "udp", "sctp", "icmp", "gre", "esp", "ah", "ospf", "vrrp", "igmp")
 
 
-class DecisionQuery(Query):
+class PacketQuery(Query):
+    """What a packet is."""
+
     source = Text(required=True, max_length=64, metadata={"description": "The sender's address."})
     destination = Text(
         required=True, max_length=64, metadata={"description": "The address that it is sent to."}
@@ -21,6 +23,9 @@ class DecisionQuery(Query):
     port = QueryInteger(0, 65_535, load_default=0, metadata={"description": "The destination port."})
     icmp_type = one_of(*ICMP_TYPES, load_default="echo-request")
     state = one_of(*STATES, load_default="new", metadata={"description": "Of the connection."})
+
+
+class DecisionQuery(PacketQuery):
     in_interface = Text(
         max_length=15, metadata={"description": "Where it arrives. Found out by the configuration otherwise."}
     )

@@ -6,23 +6,13 @@ from __future__ import annotations
 from marshmallow import fields
 
 from weir.http.schemas.base import Answer, QueryFlag, QueryInteger, Text, one_of
-from weir.http.schemas.decision import PROTOCOLS
-from weir.http.schemas.paging import Query
-from weir.kinds.firewall_rule import ICMP_TYPES, STATES
+from weir.http.schemas.decision import PacketQuery
 
 
-class PathQuery(Query):
-    source = Text(required=True, max_length=64, metadata={"description": "The sender's address."})
-    destination = Text(
-        required=True, max_length=64, metadata={"description": "The address that it is sent to."}
-    )
-    protocol = one_of(*PROTOCOLS, load_default="tcp")
-    port = QueryInteger(0, 65_535, load_default=0, metadata={"description": "The destination port."})
+class PathQuery(PacketQuery):
     source_port = QueryInteger(
         0, 65_535, load_default=0, metadata={"description": "Chooses among equally good routes."}
     )
-    icmp_type = one_of(*ICMP_TYPES, load_default="echo-request")
-    state = one_of(*STATES, load_default="new", metadata={"description": "Of the connection."})
     in_interface = Text(
         max_length=15,
         metadata={"description": "Where it comes in. Without it where the way back to the source leaves."},
