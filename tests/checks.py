@@ -62,6 +62,11 @@ class Check:
     """The name of a check that has to have passed, if it is among those that run."""
     limit_s: float = 600.0
     environment: dict[str, str] = field(default_factory=dict)
+    waits: bool = False
+    """It measures with both processors, and leaves them idle most of the time."""
+    computes: bool = False
+    """It only computes, so it may take what a check that `waits` leaves: the kernel's idle class gets a
+    processor when nobody else wants it, and loses it at once."""
 
     def only(self, tests: Sequence[str]) -> Check:
         """The same with these tests alone."""
@@ -89,18 +94,23 @@ def spread(workers: int) -> list[str]:
     return [*PYTEST, "-n", str(workers), "--dist", "loadfile"]
 
 
+def _lint(
+    name: str, command: list[str], *, folder: Path = ROOT, environment: dict[str, str] | None = None
+) -> Check:
+    return Check(name, "lint", command, folder=folder, environment=environment or {}, computes=True)
+
+
 def lint_checks() -> list[Check]:
     def tool(name: str, *arguments: str, folder: Path = ROOT) -> Check:
-        return Check(name, "lint", [str(BIN / name), *arguments], folder=folder)
+        return _lint(name, [str(BIN / name), *arguments], folder=folder)
 
     python = ["api/weir", "lab", "bench", "tests"]
     return [
-        Check("ruff check", "lint", [str(BIN / "ruff"), "check", "--quiet", *python]),
-        Check("ruff format", "lint", [str(BIN / "ruff"), "format", "--quiet", "--check", *python]),
-        Check("mypy api", "lint", [str(BIN / "mypy")], folder=ROOT / "api"),
-        Check(
+        _lint("ruff check", [str(BIN / "ruff"), "check", "--quiet", *python]),
+        _lint("ruff format", [str(BIN / "ruff"), "format", "--quiet", "--check", *python]),
+        _lint("mypy api", [str(BIN / "mypy")], folder=ROOT / "api"),
+        _lint(
             "mypy lab",
-            "lint",
             [str(BIN / "mypy"), "--config-file", "api/pyproject.toml", "lab", "bench"],
             environment={"MYPYPATH": "api"},
         ),
@@ -127,9 +137,9 @@ def lint_checks() -> list[Check]:
             NAMES,
             ".",
         ),
-        Check("shellcheck", "lint", ["bash", "-c", "git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck"]),
-        Check("clang-format", "lint", ["bash", "-c", CLANG_FORMAT]),
-        Check("eslint", "lint", ["npm", "run", "--silent", "lint"], folder=ROOT / "webui"),
+        _lint("shellcheck", ["bash", "-c", "git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck"]),
+        _lint("clang-format", ["bash", "-c", CLANG_FORMAT]),
+        _lint("eslint", ["npm", "run", "--silent", "lint"], folder=ROOT / "webui"),
     ]
 
 
@@ -157,7 +167,15 @@ def unit_checks() -> list[Check]:
             tests=len(areas),
             limit_s=2700,
         ),
-        Check("vitest", "unit", npm_test, folder=ROOT / "webui", limit_s=900, environment={"CI": "1"}),
+        Check(
+            "vitest",
+            "unit",
+            npm_test,
+            folder=ROOT / "webui",
+            limit_s=900,
+            environment={"CI": "1"},
+            computes=True,
+        ),
         Check("datapath", "unit", ["make", "test"], folder=ROOT / "datapath"),
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
@@ -272,7 +290,9 @@ def checks(groups: list[str]) -> list[Check]:
     every = [
         # Those that run alone first, then the long ones: at the end there is something for each processor.
         routers_check(),
-        Check("lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900),
+        Check(
+            "lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900, waits=True
+        ),
         in_vm("vm", "vm", [], ["tests/vm"], marked="not on_ours", processors=PROCESSORS),
         kernel_build(),
         *side_by_side_on_ours(),

@@ -68,6 +68,32 @@ def test_what_takes_both_processors_runs_alone(monkeypatch: pytest.MonkeyPatch) 
     assert all(names == {"both"} for names in seen if "both" in names)
 
 
+def test_one_that_computes_runs_beside_one_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, seen = threading.Barrier(2, timeout=10), []
+
+    def play(check: checks.Check) -> run.Outcome:
+        if check.name in ("waits", "computes"):
+            both.wait()
+        seen.append(check.name)
+        return run.Outcome(check, 0, 0.0, "")
+
+    monkeypatch.setattr(run, "run", play)
+    monkeypatch.setattr(run, "report", lambda _: None)
+    waits = checks.Check("waits", "lab", [], processors=checks.PROCESSORS, waits=True)
+    run.Schedule(
+        [waits, checks.Check("other", "unit", []), checks.Check("computes", "unit", [], computes=True)]
+    ).run()
+    assert seen[-1] == "other", "it is no background, so it waits until the two have ended"
+
+
+def test_one_that_computes_has_the_class_of_the_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "LOGS", tmp_path)
+    told = "import os, sys; sys.exit(os.sched_getscheduler(0) != os.SCHED_IDLE)"
+    command = [sys.executable, "-c", told]
+    assert run.run(checks.Check("computes", "unit", command, computes=True)).code == 0
+    assert run.run(checks.Check("other", "unit", command)).code == 1
+
+
 def test_a_test_of_the_virtual_machine_runs_on_one_kernel_once() -> None:
     """Whatever it is marked with; what is `counted` has to be marked `on_ours` as well."""
     tests = ROOT / "tests" / "vm"
