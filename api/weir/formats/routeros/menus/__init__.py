@@ -8,6 +8,7 @@ from weir.formats.routeros.menus import (
     dhcp,
     filter,
     here,
+    ipv6,
     links,
     lists,
     machine,
@@ -35,6 +36,8 @@ MENUS: tuple[Menu, ...] = (
     addresses.ADDRESS,
     addresses.ADDRESS_6,
     addresses.CLIENT,
+    ipv6.CLIENT,
+    ipv6.DISCOVERY,
     dhcp.POOL,
     dhcp.SERVER,
     dhcp.NETWORK,
@@ -65,5 +68,6 @@ def read_rows(router: Router) -> None:
     links.finish_links(router)
     dhcp.finish_pools(router)
     services.finish_ntp(router)
+    ipv6.finish_networks(router)
     nat.finish_zones(router)
     links.finish_members(router)

@@ -7,6 +7,7 @@ from ipaddress import ip_interface
 
 from weir.formats.identity import slug
 from weir.formats.quantity import truth
+from weir.formats.routeros.menus import ipv6
 from weir.formats.routeros.menus.convert import (
     COMMON,
     flag,
@@ -27,12 +28,15 @@ def _address(router: Router, row: Row) -> None:
     if row.get("disabled"):
         row.leave_out("disabled", "It is disabled, and Weir keeps no disabled addresses.")
         return
-    address = row.need("address", "address")
     wanted = router.interface(row.need("interface", "interface"), row.line)
+    if row.get("pool") and row.get("advertise", True):
+        ipv6.announced(router, row, wanted)
+    if row.get("pool"):
+        ipv6.take_part(router, row, wanted)
+        return
+    address = row.need("address", "address")
     if row.get("eui_64"):
         raise ValueError("With eui-64 the address follows from the hardware, which the file does not name.")
-    if row.get("pool"):
-        raise ValueError("It is of a delegated prefix: set `delegated` at the interface.")
     if row.get("network") not in (None, str(ip_interface(address).network.network_address)):
         row.warn("peer", f"Its peer {row.values['network']} is not taken: add a static route to it.")
     wanted.body["addresses"] = list(dict.fromkeys([*wanted.body.get("addresses", ()), address]))
@@ -41,12 +45,8 @@ def _address(router: Router, row: Row) -> None:
         wanted.body["description"] = words
     elif words and words not in wanted.body["description"]:
         row.changed("comment", "Its comment is not kept: addresses have none.")
-    is_public = ":" in address and not address.startswith("fe80") and row.get("advertise", True)
-    if is_public:
-        text_ = (
-            "Router advertisements are not imported: turn them on at the interface, or hosts do not learn "
-        )
-        row.warn("not-advertised", f"{text_}this network.")
+    if ":" in address and not address.startswith("fe80") and row.get("advertise", True):
+        ipv6.announced(router, row, wanted)
 
 
 _ADDRESS = {

@@ -257,4 +257,4 @@ def _say_who_has_no_zone(router: Router) -> None:
 
 
 def _is_in_use(body: Json) -> bool:
-    return bool(body.get("addresses")) or body.get("addressing") == "dhcp"
+    return bool(body.get("addresses") or body.get("delegated")) or body.get("addressing") == "dhcp"

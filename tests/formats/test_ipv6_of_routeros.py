@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prefix delegation and router advertisements of RouterOS."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.formats.routeros import import_of, of_kind
+from weir.formats import ImportReport
+
+HOME = """\
+/interface bridge
+add name=bridge
+/interface bridge port
+add bridge=bridge interface=ether2
+/interface list
+add name=WAN
+add name=LAN
+/interface list member
+add interface=ether1 list=WAN
+add interface=bridge list=LAN
+"""
+CLIENT = """\
+/ipv6 dhcp-client
+add interface=ether1 pool-name=isp prefix-hint=::/56 request=address,prefix add-default-route=yes
+"""
+PART = """\
+/ipv6 address
+add address=::1 from-pool=isp interface=bridge
+"""
+
+
+def interface(report: ImportReport, object_id: str) -> dict[str, object]:
+    return next(item for item in interfaces(report) if item["id"] == object_id)
+
+
+def interfaces(report: ImportReport) -> list[dict[str, object]]:
+    return of_kind(report, "interface")
+
+
+def fate(report: ImportReport, menu: str) -> tuple[str, str]:
+    """Of the menu's last command."""
+    return [(line.fate, line.code) for line in report.lines if line.source.startswith(menu)][-1]
+
+
+def test_a_home_with_a_delegated_prefix_keeps_ipv6() -> None:
+    report = import_of(HOME + CLIENT + PART)
+    outside, inside = interface(report, "ether1"), interface(report, "bridge")
+    assert outside["dhcpv6"] == {"pd_hint": 56, "address": True}
+    assert outside["ipv6_addressing"] == "auto"
+    assert inside["delegated"] == {"uplink": "ether1", "subnet_id": None}
+    assert inside["ra"]
+    assert fate(report, "/ipv6 dhcp-client") == ("changed", "announced-gateway")
+    assert fate(report, "/ipv6 address") == ("imported", "ok")
+
+
+@pytest.mark.parametrize(
+    ("home", "client", "code", "reason"),
+    [
+        (HOME.replace("list=WAN", "list=LAN"), CLIENT, "no-prefix-here", "no list of WANs"),
+        (HOME.replace("add interface=ether1 list=WAN\n", ""), CLIENT, "no-prefix-here", "no list of WANs"),
+        (HOME, CLIENT.replace("address,prefix", "info"), "settings-only", "settings only"),
+        (HOME, CLIENT.strip() + " disabled=yes\n", "disabled", "disabled"),
+        (HOME, CLIENT.replace("::/56", "::/72"), "bad-value", "32 to 64 bits"),
+        (HOME, CLIENT.replace("::/56", "nonsense"), "bad-value", "32 to 64 bits"),
+        (
+            HOME.replace("interface=ether1", "interface=dsl")
+            + "/interface pppoe-client\nadd interface=ether1 name=dsl user=me\n",
+            CLIENT.replace("ether1", "dsl"),
+            "no-prefix-here",
+            "PPPoE session",
+        ),
+        (
+            HOME,
+            CLIENT.replace("ether1", "ether2"),
+            "no-prefix-here",
+            "bridge or bond",
+        ),
+    ],
+)
+def test_who_asks_for_no_prefix_is_told_and_its_networks_as_well(
+    home: str, client: str, code: str, reason: str
+) -> None:
+    report = import_of(home + client + PART)
+    (line,) = (line for line in report.lines if line.source.startswith("/ipv6 dhcp-client"))
+    assert (line.fate, line.code) == ("left-out", code)
+    assert reason in line.reason
+    assert fate(report, "/ipv6 address") == ("left-out", "no-pool")
+    assert not any("dhcpv6" in item or "delegated" in item or "ra" in item for item in interfaces(report))
+
+
+@pytest.mark.parametrize(
+    ("part", "expected", "left"),
+    [
+        (PART.replace("::1", "::53/64"), ("changed", "first-address"), True),
+        (PART.replace("::1", "::1/60"), ("changed", "part-length"), True),
+        (PART.replace("address=::1", "eui-64=yes"), ("changed", "first-address"), True),
+        (PART.strip() + " advertise=no\n", ("warning", "not-advertised"), True),
+        (PART.replace("bridge", "ether1"), ("left-out", "no-part-here"), False),
+        (PART.replace("isp", "another"), ("left-out", "no-pool"), False),
+    ],
+)
+def test_what_a_part_becomes(part: str, expected: tuple[str, str], left: bool) -> None:
+    report = import_of(HOME + CLIENT + part)
+    assert fate(report, "/ipv6 address") == expected
+    assert any("delegated" in item for item in interfaces(report)) == left
+    advertised = left and "advertise=no" not in part
+    assert any("ra" in item for item in interfaces(report)) == advertised
+
+
+STATIC = "/ipv6 address\nadd address=2001:db8:5::1/64 interface=bridge\n"
+
+
+def test_a_static_network_is_announced_as_it_was() -> None:
+    settings = "set [ find default=yes ] advertise-dns=no ra-lifetime=10m"
+    report = import_of(f"{HOME}{STATIC}/ipv6 nd\n{settings}\n")
+    found = interface(report, "bridge")["ra"]
+    assert isinstance(found, dict)
+    assert (found["dns"], found["router_lifetime_s"], found["managed"]) == (False, 600, False)
+    assert fate(report, "/ipv6 nd") == ("imported", "ok")
+
+
+def test_an_interface_of_its_own_comes_before_all() -> None:
+    settings = (
+        "set [ find default=yes ] managed-address-configuration=yes\nadd interface=bridge ra-lifetime=none"
+    )
+    report = import_of(f"{HOME}{STATIC}/ipv6 nd\n{settings}\n")
+    found = interface(report, "bridge")["ra"]
+    assert isinstance(found, dict)
+    assert (found["managed"], found["router_lifetime_s"]) == (False, 0)
+    first, second = (line for line in report.lines if line.source.startswith("/ipv6 nd"))
+    assert (first.fate, first.code) == ("left-out", "nothing-announced")
+    assert second.fate == "imported"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (STATIC + "/ipv6 nd\nset [ find default=yes ] disabled=yes\n", "disabled in the file"),
+        (STATIC.replace("bridge", "ether1"), "is a WAN"),
+    ],
+)
+def test_a_network_that_is_not_announced_is_told(text: str, words: str) -> None:
+    report = import_of(HOME + text)
+    (line,) = (line for line in report.lines if line.source.startswith("/ipv6 address"))
+    assert (line.fate, line.code) == ("warning", "not-advertised")
+    assert words in line.reason
+    assert not any("ra" in item for item in interfaces(report))
