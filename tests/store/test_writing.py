@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -347,6 +349,63 @@ def test_each_object_of_thousands_is_encoded_once(
     assert told[5000]["new"]["value"] == many[4999].value
     assert told[5001] == {"kind": "set-entry", "id": "gone", "new": None}
     assert [change["id"] for change in told] == ["blocked", *(item.id for item in many), "gone"]
+
+
+class Slow(list[Change]):
+    """Looked at by and by: the second piece when somebody has read the first."""
+
+    def __init__(self, items: Iterable[Change], *, breaks: bool = False) -> None:
+        super().__init__(items)
+        self.was_read = threading.Event()
+        self.breaks = breaks
+
+    def __iter__(self) -> Iterator[Change]:
+        for number, item in enumerate(super().__iter__()):
+            if number == versions.AT_ONCE:
+                assert self.was_read.wait(10), "nobody was sent the first piece while the others are encoded"
+                if self.breaks:
+                    raise ValueError("not encoded")
+            yield item
+
+
+def read_beside(changes: Slow, read: list[bytes]) -> ChangedVersions:
+    def send(made: ChangedVersions) -> None:
+        for line in made.lines():
+            read.append(line)
+            changes.was_read.set()
+
+    with ThreadPoolExecutor(1) as helper:
+        sent: list[Future[None]] = []
+        try:
+            return ChangedVersions(changes, lambda made: sent.append(helper.submit(send, made)))
+        finally:
+            sent[0].result(10)
+
+
+def test_what_is_encoded_can_be_sent_while_the_rest_is() -> None:
+    changes, read = Slow(create(*(queue(f"q{number}") for number in range(5000)))), []
+    made = read_beside(changes, read)
+    assert read == list(made.lines())
+    assert sum(len(json.loads(line)) for line in read) == made.count == 5000
+
+
+def test_who_is_sent_what_cannot_be_encoded_to_its_end_is_told() -> None:
+    """Else it would wait for the rest for ever."""
+    changes, read = Slow(create(*(queue(f"q{number}") for number in range(5000))), breaks=True), []
+    with pytest.raises(RuntimeError, match="not encoded to their end"):
+        read_beside(changes, read)
+    assert len(read) == 1
+
+
+def test_sums_that_were_made_ahead_are_those_of_that_revision_only(
+    store: ConfigStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = ChangedVersions(create(*(queue(f"q{number}") for number in range(10))))
+    expected = [made.sums(number) for number in (2, 3)]
+    made.sum_ahead(2)
+    assert made.sums(3) == expected[1] != expected[0]
+    monkeypatch.setattr(versions, "row_sum", None)
+    assert made.sums(2) == expected[0]
 
 
 def test_what_is_no_queue_is_not_in_the_indexes_of_queues(store: ConfigStore) -> None:

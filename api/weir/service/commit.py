@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commit: one at a time, through the store and the agent, all or nothing.
 
-    thousands of changes: read and encode      before anybody waits (`weir.service.preparation`)
-        validate, while the agent: prepare     validates and compiles them, before anybody waits
+    thousands of changes: read, and connect    before anybody waits (`weir.service.preparation`)
+        encode, validate and add up,           before anybody waits
+        while the agent: prepare               reads, validates and compiles them as they come
         validate what was committed since      before anybody waits
     connect to the agent                       down: refused before anything is written
     take the store's write lock
@@ -23,8 +24,8 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -39,7 +40,6 @@ from weir.service.preparation import (
     ROUNDS,
     Outdated,
     Prepared,
-    Read,
     catch_up,
     confirm,
     prepare,
@@ -117,33 +117,38 @@ class Committer:
     def _run_large(self, by: Principal, request: Request, timing: Timing) -> Committed:
         """Prepare before the lock; at last under it, when others are faster each time."""
         for _ in range(ROUNDS):
-            read = read_request(request, self._store, self._require_room_for_changes)
-            timing.mark("read")
             try:
-                with self._agent.connection() as link:  # closed by an exception: the agent forgets
-                    ready = self._prepared_by_both(link, request, read, timing)
+                with ExitStack() as held:
+                    link, ready = self._prepared_by_both(held, request, timing)
                     ready = replace(ready, prepared=catch_up(ready.prepared, request, self._store))
                     timing.mark("catch-up")
-                    with self._turn.of(len(read.changes)):
+                    with self._turn.of(ready.prepared.read.versions.count):
                         return self._run_on(link, by, request, ready, timing)
             except Outdated as reason:
                 log.info("what was prepared is outdated; once more: %s", reason)
-            finally:
-                del read
         return self._run(by, request, timing)
 
     def _prepared_by_both(
-        self, link: AgentConnection, request: Request, read: Read, timing: Timing
-    ) -> _Ready:
-        """Validated here while the agent validates and compiles: two processes, neither of which needs the
-        other's answer. What is wrong is said as it is said here, with all findings."""
+        self, held: ExitStack, request: Request, timing: Timing
+    ) -> tuple[AgentConnection, _Ready]:
+        """Encoded and validated here while the agent reads, validates and compiles: two processes, neither of
+        which needs the other's answer. What is wrong is said as it is said here, with all findings. The
+        connection, which an exception closes so that the agent forgets, stays open as long as `held`."""
+        asked: list[tuple[AgentConnection, Future[str]]] = []
         with ThreadPoolExecutor(1, thread_name_prefix="prepare") as helper:
-            token = helper.submit(_prepare_agent, link, read.versions)
+
+            def begin(versions: ChangedVersions) -> None:
+                link = held.enter_context(self._agent.connection())
+                asked.append((link, helper.submit(_prepare_agent, link, versions)))
+
+            read = read_request(request, self._store, self._require_room_for_changes, begin)
+            timing.mark("read")
             prepared = prepare(read, request, self._running)
             timing.mark("prepare")
+            link, token = asked[0]
             ready = _Ready(prepared, token.result())
             timing.mark("agent")
-            return ready
+            return link, ready
 
     def _run(self, by: Principal, request: Request, timing: Timing) -> Committed:
         with self._turn.of(request.size), self._agent.connection() as link:

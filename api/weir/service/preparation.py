@@ -85,23 +85,27 @@ def tried(changes: Sequence[Change], request: Request, running: Running) -> Tria
 
 
 def read_request(
-    request: Request, store: ConfigStore, require_room: Callable[[Sequence[Change]], None]
+    request: Request,
+    store: ConfigStore,
+    require_room: Callable[[Sequence[Change]], None],
+    begun: Callable[[ChangedVersions], None],
 ) -> Read:
-    """On a snapshot; nobody waits. Raises `Conflict`, and what `produce` and, before anything is encoded,
-    `require_room` raise."""
+    """On a snapshot; nobody waits. `begun` gets what is encoded from then on. Raises `Conflict`, and what
+    `produce`, `begun` and, before anything is encoded, `require_room` raise."""
     epoch = store.epoch
     with store.reading() as transaction:
         refuse_early(request, transaction)
         state = None if request.state is None else request.state(transaction)
         changes = request.produce(transaction)
         require_room(changes)
-        return Read(epoch, transaction.head, changes, ChangedVersions(changes), state)
+        return Read(epoch, transaction.head, changes, ChangedVersions(changes, begun), state)
 
 
 def prepare(read: Read, request: Request, running: Running) -> Prepared:
     """Validate what was read; nobody waits. Raises `Invalid`."""
     trial = tried(read.changes, request, running)
     trial.make_ready()
+    read.versions.sum_ahead(read.read_at + 1)
     return Prepared(read, trial, frozenset((change.kind, change.id) for change in read.changes))
 
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 import marshal
 import sqlite3
+import threading
 import zlib
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from weir.model.document import Change
@@ -41,14 +43,30 @@ class ChangedVersions:
     kept is compressed: 50,000 queues take 2 MB.
     """
 
-    def __init__(self, changes: Iterable[Change]) -> None:
+    def __init__(
+        self, changes: Sequence[Change], begun: Callable[[ChangedVersions], None] = lambda _: None
+    ) -> None:
+        """`begun` is told before the first is encoded, for who wants to send `lines` as they come."""
+        self.count = len(changes)
+        """How many changes there are."""
         self._targets = TargetMoves()
         self._keys = defaultdict[Kind, list[str]](list)
-        self.count = 0
-        """How many changes there are."""
-        self._pieces = [
-            zlib.compress(marshal.dumps(list(some)), 1) for some in in_pieces(self._rows(changes), AT_ONCE)
-        ]
+        self._pieces: list[bytes] = []
+        self._grown = threading.Condition()
+        self._is_whole, self._is_over = False, False
+        self._summed: tuple[int, Sequence[int]] | None = None
+        begun(self)
+        try:
+            for some in in_pieces(self._rows(changes), AT_ONCE):
+                packed = zlib.compress(marshal.dumps(list(some)), 1)
+                with self._grown:
+                    self._pieces.append(packed)
+                    self._grown.notify_all()
+            self._is_whole = True
+        finally:
+            with self._grown:
+                self._is_over = True
+                self._grown.notify_all()
         self._ended = [
             (kind, zlib.compress(_to_json(some).encode(), 1))
             for kind, ids in self._keys.items()
@@ -60,7 +78,6 @@ class ChangedVersions:
 
     def _rows(self, changes: Iterable[Change]) -> Iterator[tuple[Any, ...]]:
         for change in changes:
-            self.count += 1
             if change.kind == "queue":
                 self._targets.note(change.id, change.old, change.new)
             if change.old is not None:
@@ -77,13 +94,27 @@ class ChangedVersions:
                 )
             )
 
+    def _piece(self, at: int) -> bytes | None:
+        """As soon as it is encoded; None behind the last."""
+        with self._grown:
+            while at == len(self._pieces) and not self._is_over:
+                self._grown.wait()
+            if at < len(self._pieces):
+                return self._pieces[at]
+        if not self._is_whole:
+            raise RuntimeError("the changes were not encoded to their end")
+        return None
+
     def _unpacked(self) -> Iterator[list[tuple[Any, ...]]]:
-        for packed in self._pieces:
+        at = 0
+        while (packed := self._piece(at)) is not None:
             yield marshal.loads(zlib.decompress(packed))
+            at += 1
 
     def lines(self) -> Iterator[bytes]:
         """For the agent: JSON arrays of `AT_ONCE` changes each, `{"kind", "id", "new"}`, where `new` is
-        without the fields that hold their default."""
+        without the fields that hold their default. Waits for what is not encoded yet, and raises
+        `RuntimeError` where that ends before its time."""
         for rows in self._unpacked():
             yield f"[{','.join(map(_line, rows))}]".encode()
 
@@ -94,14 +125,19 @@ class ChangedVersions:
             for kind, ids in self._ended
         )
 
-    def sums(self, number: int) -> list[int]:
+    def sum_ahead(self, number: int) -> None:
+        """Make the sums for what will most likely be the next revision: less is left to do under the lock."""
+        self._summed = number, array("q", self._sums(number))
+
+    def sums(self, number: int) -> Sequence[int]:
         """Of those that begin with revision `number`, in their order."""
-        return [
-            row_sum(row[0], row[1], number, row[-1])
-            for piece in self._unpacked()
-            for row in piece
-            if len(row) > _ENDS
-        ]
+        if self._summed is not None and self._summed[0] == number:
+            return self._summed[1]
+        return array("q", self._sums(number))
+
+    def _sums(self, number: int) -> Iterator[int]:
+        rows = (row for piece in self._unpacked() for row in piece if len(row) > _ENDS)
+        return (row_sum(row[0], row[1], number, row[-1]) for row in rows)
 
     def begin(self, connection: sqlite3.Connection, number: int, sums: Iterable[int]) -> None:
         """Insert them as of revision `number` with their sums, and the prefixes leading to them."""
