@@ -8,7 +8,7 @@ import pytest
 from weir.adapters import nft
 from weir.adapters.datapath_records import Role
 from weir.adapters.netlink import Link
-from weir.adapters.xdp_features import ALL
+from weir.adapters.xdp_features import ALL, XdpFeature
 from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.modes import Decision
@@ -40,6 +40,27 @@ def fast(here: Around, flow_reason: str) -> dict[str, Role]:
 def test_without_a_flow_table_ports_that_no_rule_names_are_fast_among_themselves() -> None:
     here = around(Sight.of(NAT, ""), "lan0", "net0", "wan0")
     assert fast(here, NO_FLOWS) == {"lan0": Role.FAST, "net0": Role.FAST, "wan0": Role.NOTHING}
+
+
+def test_devices_are_asked_once_in_a_reading() -> None:
+    """For the change of one rule all ports are decided on six times, and each asking is a request."""
+    asked: list[object] = []
+
+    def features(ifindex: int) -> XdpFeature:
+        asked.append(ifindex)
+        return ALL
+
+    def checks_strictly(ifname: str) -> bool:
+        asked.append(ifname)
+        return False
+
+    paths = FastPaths("", features, lambda _: False, checks_strictly=checks_strictly)
+    for _reading in range(2):
+        asked.clear()
+        here = around(Sight.of(NAT, ""), "lan0", "wan0")
+        for name in [*here.ports] * 6:
+            paths.decide(here.ports[name], Decision("edt", ""), here)
+        assert sorted(map(str, asked)) == ["2", "3", "lan0", "wan0"]
 
 
 def test_one_port_alone_has_nothing_to_forward_to() -> None:

@@ -10,9 +10,9 @@ rule. And where chains of somebody else see forwarded packets, no port is fast.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar, cast
 
 from weir.adapters.datapath_records import ANY_SIZE, NO_ABOVE, Role
 from weir.adapters.netlink import Link
@@ -25,6 +25,8 @@ from weir.parts.filter import OUTGOING
 from weir.parts.rule import FORWARDING, PacketRule
 
 _ROUTED_MASTERS = ("", "vrf")
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 _NOT_FORWARDED = ("input", OUTGOING, "entry", "output")
 
 
@@ -84,6 +86,20 @@ def _looks_at_each(rule: PacketRule) -> str:
     return ""
 
 
+class Answers:
+    """What the kernel says of devices, each asked for once in one reading of ports: for the change of a rule
+    all ports are decided on six times."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, object] = {}
+
+    def once(self, ask: Callable[[K], T], key: K) -> T:
+        """What `ask` answers for the key, or answered before."""
+        if (ask, key) not in self._found:
+            self._found[ask, key] = ask(key)
+        return cast(T, self._found[ask, key])
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """What a port's decision depends on besides itself: all links, all ports, who sees packets."""
@@ -92,6 +108,7 @@ class Around:
     ports: Mapping[str, PortSpec]
     sight: Sight
     yielding: Yielding = NOBODY_YIELDS
+    answers: Answers = field(default_factory=Answers, compare=False)
     policed: bool = False
     """No port lets packets wait."""
 
@@ -103,10 +120,16 @@ class Around:
         return Role.FULL | (Role.POLICED if self.policed else Role.NOTHING)
 
     @classmethod
-    def of(cls, links: Mapping[str, Link], ports: Mapping[str, PortSpec], sight: Sight) -> Around:
+    def of(
+        cls,
+        links: Mapping[str, Link],
+        ports: Mapping[str, PortSpec],
+        sight: Sight,
+        answers: Answers | None = None,
+    ) -> Around:
         """With the members of what yields among the ports."""
         found = Yielding.of(ports, links)
-        return cls(links, found.ports, sight, found)
+        return cls(links, found.ports, sight, found, answers or Answers())
 
 
 def _below(link: Link, around: Around) -> Link | None:
@@ -201,7 +224,7 @@ class FastPaths:
         master = next((other for other in around.links.values() if other.index == link.master), None)
         if master is not None and master.kind not in _ROUTED_MASTERS:
             return f"it belongs to {master.name}, which is a {master.kind}"
-        if self._checks_strictly(link.name):
+        if around.answers.once(self._checks_strictly, link.name):
             return (
                 f"the kernel checks sources (rp_filter of {link.name}); reverse_path does so in XDP as well"
             )
@@ -216,7 +239,7 @@ class FastPaths:
         if tagged and self._takes_tags_off(link.name):
             return f"the card takes the tags of {tagged[0]} off (ethtool -K {link.name} rxvlan off)"
         key = (spec.ifname, link.index)
-        if reason := self._refused_on.get(key, "") or self._incapable(link):
+        if reason := self._refused_on.get(key, "") or self._incapable(link, around):
             self._doubts.pop(key, None)
             return reason
         doubt = self._doubts.get(key)
@@ -235,15 +258,15 @@ class FastPaths:
             return (
                 "NAT or the firewall must see forwarded packets, and the flow table does not know their tags"
             )
-        if self._features(lower.index) is None:
+        if around.answers.once(self._features, lower.index) is None:
             return f"this kernel does not tell what {lower.name} can"
         spec = around.ports[lower.name]
         below = "HTB shapes in the stack" if spec.shaper == "htb" else ""
         below = below or self._obstacle(spec, lower, Decision("police", ""), around)
         return f"{lower.name} has no fast path: {below}" if below else ""
 
-    def _incapable(self, link: Link) -> str:
-        features = self._features(link.index)
+    def _incapable(self, link: Link, around: Around) -> str:
+        features = around.answers.once(self._features, link.index)
         if features is None or features == ALL:
             return ""  # an old kernel does not tell: then attaching does
         if XdpFeature.BASIC not in features:

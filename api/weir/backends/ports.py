@@ -16,7 +16,7 @@ from weir.adapters.datapath_records import Above, Mode, Port, Role, Tag
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tc import Qdisc
 from weir.backends.backend import Look, Topic, refuse, step
-from weir.backends.fast import Around, FastPaths, Sight
+from weir.backends.fast import Answers, Around, FastPaths, Sight
 from weir.backends.modes import Decision, PortModes
 from weir.compiler.types import PortSpec
 from weir.model.objects import Kind
@@ -52,12 +52,14 @@ class Attachments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PortsState:
-    """`foreign`: a chain that is not ours and sees forwarded packets, "" = none."""
+    """`foreign`: a chain that is not ours and sees forwarded packets, "" = none. `answers` are of the same
+    time."""
 
     links: Mapping[str, Link]
     ports: Mapping[str, Port]
     qdiscs: Mapping[str, Sequence[Qdisc]]
     foreign: str
+    answers: Answers = field(default_factory=Answers, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class PortsBackend:
 
     def diff(self, held: PortsState, wanted: PortsWanted) -> PortsDifference:
         found = PortsDifference(sight=Sight.of(wanted.rules, held.foreign), wanted=wanted.ports)
-        around = self._around(held.links, wanted.ports, found.sight)
+        around = self._around(held, wanted.ports, found.sight)
         for name, spec in around.ports.items():
             link = held.links.get(name)
             if link is None:
@@ -167,7 +169,7 @@ class PortsBackend:
 
     def verify(self, difference: PortsDifference) -> None:
         held = self.read()
-        around = self._around(held.links, difference.wanted, difference.sight)
+        around = self._around(held, difference.wanted, difference.sight)
         wrong: list[str] = []
         for change in difference.changes:
             name = change.spec.ifname
@@ -201,7 +203,7 @@ class PortsBackend:
     def decisions(self, held: PortsState, wanted: PortsWanted) -> dict[str, Decision]:
         """How every wanted port whose interface exists shapes, and whether it takes the fast path."""
         links = held.links
-        around = self._around(links, wanted.ports, Sight.of(wanted.rules, held.foreign))
+        around = self._around(held, wanted.ports, Sight.of(wanted.rules, held.foreign))
         return {
             name: self._decide(spec, links[name], around)
             for name, spec in around.ports.items()
@@ -211,7 +213,7 @@ class PortsBackend:
     def reports(self, wanted: PortsWanted) -> list[PortReport]:
         """What is asked of every port and what the kernel holds: programs, record, qdisc."""
         held = self.read()
-        around = self._around(held.links, wanted.ports, Sight.of(wanted.rules, held.foreign))
+        around = self._around(held, wanted.ports, Sight.of(wanted.rules, held.foreign))
         return [self._report(held, spec, around) for spec in around.ports.values()]
 
     def _report(self, held: PortsState, spec: PortSpec, around: Around) -> PortReport:
@@ -234,8 +236,9 @@ class PortsBackend:
         """The ports whose connections belong into the flow table."""
         return tuple(sorted(name for name, decision in decisions.items() if Role.FLOW in decision.fast))
 
-    def _around(self, links: Mapping[str, Link], ports: Mapping[str, PortSpec], sight: Sight) -> Around:
-        found = Around.of(links, ports, sight)
+    def _around(self, held: PortsState, ports: Mapping[str, PortSpec], sight: Sight) -> Around:
+        links = held.links
+        found = Around.of(links, ports, sight, held.answers)
         modes = {
             self._modes.decide(spec, links[name].index).mode
             for name, spec in found.ports.items()
