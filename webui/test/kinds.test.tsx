@@ -288,6 +288,8 @@ describe("routes", () => {
     renderAt("/routes");
     const area = within(await screen.findByRole("list", { name: "Routing" }));
     expect(area.getByRole("link", { name: "Routes" })).toBeTruthy();
+    expect(area.queryByRole("link", { name: "Firewall" })).toBeNull();
+    await userEvent.setup().click(screen.getByRole("button", { name: "Firewall" }));
     expect(
       within(screen.getByRole("list", { name: "Firewall" })).getByRole("link", { name: "Firewall" }),
     ).toBeTruthy();

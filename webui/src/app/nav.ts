@@ -4,7 +4,10 @@ import {
   IconAddressBook,
   IconAdjustments,
   IconAffiliate,
+  IconApps,
   IconArrowForwardUp,
+  IconArrowsDownUp,
+  IconArrowsSplit,
   IconBan,
   IconBell,
   IconBinaryTree,
@@ -39,8 +42,11 @@ import {
   IconRouteAltLeft,
   IconSend,
   IconServer,
+  IconSettings,
   IconShield,
   IconShieldCheck,
+  IconShieldLock,
+  IconSitemap,
   IconStack2,
   IconStethoscope,
   IconTags,
@@ -168,6 +174,17 @@ const AREA_ICONS: Readonly<Record<Area, Icon>> = {
   System: IconTool,
 };
 
+/** In the menu, at the line that opens an area. */
+const AREA_LINES: Readonly<Record<Area, Icon>> = {
+  Shaping: IconArrowsDownUp,
+  Network: IconSitemap,
+  Routing: IconArrowsSplit,
+  Firewall: IconShieldLock,
+  VPN: IconLock,
+  Services: IconApps,
+  System: IconSettings,
+};
+
 const TAKEN = new Set([OVERVIEW, TRAFFIC, ...Object.values(OWN).flat()].map((item) => item.keys.slice(2)));
 
 /** The first letter of a page's name that no other page has; "" where all are taken: the palette finds it. */
@@ -190,12 +207,26 @@ const declaredIn = (area: Area): NavItem[] =>
       keys: keysOf(kind.page),
     }));
 
-/** By areas; one without pages is left out. */
-export const NAV: readonly { title: string | null; items: readonly NavItem[] }[] = [
-  { title: null, items: [OVERVIEW, TRAFFIC] },
-  ...AREAS.map((area) => ({ title: area, items: [...OWN[area], ...declaredIn(area)] })).filter(
-    (group) => group.items.length > 0,
-  ),
-];
+export interface NavArea {
+  title: Area;
+  icon: Icon;
+  items: readonly NavItem[];
+}
 
-export const ALL_NAV: readonly NavItem[] = NAV.flatMap((group) => group.items);
+/** What is always shown, and the areas, which fold; one without pages is left out. */
+export const NAV: { top: readonly NavItem[]; areas: readonly NavArea[] } = {
+  top: [OVERVIEW, TRAFFIC],
+  areas: AREAS.map((area) => ({
+    title: area,
+    icon: AREA_LINES[area],
+    items: [...OWN[area], ...declaredIn(area)],
+  })).filter((area) => area.items.length > 0),
+};
+
+export const ALL_NAV: readonly NavItem[] = [...NAV.top, ...NAV.areas.flatMap((area) => area.items)];
+
+/** The area whose page is at this path of an address, or a page below it; null where none is. */
+export function areaOf(path: string): Area | null {
+  const isAt = ({ to, page }: NavItem) => `${path}/`.startsWith(`${to === "/$page" ? `/${page}` : to}/`);
+  return NAV.areas.find((area) => area.items.some(isAt))?.title ?? null;
+}
