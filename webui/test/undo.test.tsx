@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { beforeEach, describe, expect, it } from "vitest";
-import { forgetSteps } from "@/api/undo";
+import { describe, expect, it } from "vitest";
+import { newestStep } from "@/api/undo";
 import { queueInput, sayStaged, stageChanges } from "@/api/writes";
 import { mockRouter, renderAt } from "./render";
 
@@ -15,8 +15,6 @@ const disabling = (count: number) =>
     new: { ...queueInput(queue), disabled: true },
   }));
 const press = async (name: string) => userEvent.click(await screen.findByRole("button", { name }));
-
-beforeEach(forgetSteps);
 
 /** A page, with changes that were staged from it. */
 async function staged(count: number) {
@@ -31,6 +29,16 @@ describe("what was staged", () => {
     await staged(1);
     await press("Undo");
     await waitFor(() => expect(router.state.staged.size).toBe(0));
+  });
+
+  it("is not offered to who signs in next", async () => {
+    await staged(1);
+    await screen.findByRole("button", { name: "Undo" });
+    await press("Account: admin");
+    await userEvent.click(await screen.findByRole("menuitem", { name: "Sign out" }));
+    await screen.findByLabelText(/User name/);
+    expect(screen.queryByRole("button", { name: "Undo" })).toBeNull();
+    expect(newestStep()).toBeUndefined();
   });
 
   it("of many queues is undone as one", async () => {

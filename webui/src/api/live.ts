@@ -48,7 +48,7 @@ class Topic<T> {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   };
-  set(value: T): void {
+  set(value: T | null): void {
     this.value = value;
     for (const listener of this.listeners) listener();
   }
@@ -89,10 +89,15 @@ export class LiveFeed {
     }
   };
 
+  /** Figures that are not followed any more are not known any more. */
   stop(): void {
     this.running = false;
     document.removeEventListener("visibilitychange", this.onVisibility);
     this.close();
+    this.lastAt = null;
+    this.queues.clear();
+    for (const topic of [this.freshness, this.interfaces, this.system, this.config, this.queuesAt])
+      topic.set(null);
   }
 
   private close(): void {

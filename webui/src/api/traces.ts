@@ -28,8 +28,8 @@ const listeners = new Set<() => void>();
 
 live.interfaces.subscribe(() => {
   const answer = live.interfaces.value;
-  if (!answer) return;
-  traces = new Map(answer.items.map((item) => [item.id, extended(traces.get(item.id), item, answer.at)]));
+  const items = answer?.items ?? [];
+  traces = new Map(items.map((item) => [item.id, extended(traces.get(item.id), item, answer?.at ?? 0)]));
   for (const listener of listeners) listener();
 });
 

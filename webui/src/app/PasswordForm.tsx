@@ -7,7 +7,7 @@ import { asProblem, messagesByField } from "@/api/problem";
 import { meQuery, queryClient } from "@/api/queries";
 import { setSession } from "@/api/session";
 import { Note } from "@/ui/blocks";
-import { pageMoved } from "@/ui/focus";
+import { setMoved } from "@/ui/focus";
 import { say } from "@/ui/toast";
 import classes from "./SignIn.module.css";
 
@@ -34,7 +34,7 @@ function PasswordFields({ first }: { first: boolean }) {
     mutationFn: async () => {
       await need(api.POST("/api/v1/auth/password", { body: { old_password: old, new_password: fresh } }));
       const me = await queryClient.query({ ...meQuery, staleTime: 0 });
-      if (first) pageMoved();
+      if (first) setMoved(true);
       setSession("in", me.csrf_token);
     },
     onSuccess: () => {

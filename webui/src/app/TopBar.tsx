@@ -13,9 +13,10 @@ import {
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { api, need } from "@/api/client";
-import { meQuery, queryClient, systemQuery } from "@/api/queries";
+import { meQuery, systemQuery } from "@/api/queries";
 import { setSession } from "@/api/session";
 import { Tag } from "@/ui/blocks";
+import { forgetAccount } from "./forget";
 import classes from "./Frame.module.css";
 import { Lamp } from "./Lamp";
 
@@ -66,8 +67,7 @@ function UserMenu({ onHelp }: { onHelp: () => void }) {
   const signOut = async () => {
     await need(api.POST("/api/v1/auth/sign-out")).catch(() => undefined);
     setSession("out", null);
-    queryClient.clear();
-    sessionStorage.clear();
+    forgetAccount();
     await navigate({ to: "/sign-in" });
   };
   return (

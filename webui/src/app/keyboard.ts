@@ -72,7 +72,9 @@ export function useKeys(bindings: readonly Binding[]): void {
     scopes.push(scope);
     return () => {
       scopes.splice(scopes.indexOf(scope), 1);
-      if (scopes.length === 0) window.removeEventListener("keydown", onKey);
+      if (scopes.length > 0) return;
+      window.removeEventListener("keydown", onKey);
+      prefix = "";
     };
   }, []);
 }

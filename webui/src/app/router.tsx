@@ -7,7 +7,7 @@ import {
   Outlet,
   type RouterHistory,
 } from "@tanstack/react-router";
-import { pageMoved } from "@/ui/focus";
+import { setMoved } from "@/ui/focus";
 import { ErrorScreen, NotFoundScreen } from "./ErrorScreen";
 import { Frame } from "./Frame";
 import * as search from "./search";
@@ -195,8 +195,9 @@ export function makeRouter(memory?: RouterHistory) {
     defaultErrorComponent: ErrorScreen,
     scrollRestoration: true,
   });
+  setMoved(false);
   router.subscribe("onBeforeLoad", ({ fromLocation, pathChanged }) => {
-    if (fromLocation && pathChanged) pageMoved();
+    if (fromLocation && pathChanged) setMoved(true);
   });
   return router;
 }

@@ -46,9 +46,9 @@ function restoreSoon(): void {
 /** For what may vanish with the focus in it, while the page stays: drawers, and the bars at the bottom. */
 export const useFocusBack = (): void => useEffect(() => restoreSoon, []);
 
-/** Another page stands where the last one did: after a link, after the sign-in. */
-export function pageMoved(): void {
-  moved = true;
+/** Whether another page stands where the last one did: after a link, after the sign-in; not at the first load. */
+export function setMoved(isMoved: boolean): void {
+  moved = isMoved;
 }
 
 /** The heading of a page that was come to takes the focus that the page before it had; at the first load the top keeps it. */

@@ -32,6 +32,7 @@ function set(list: readonly Toast[]): void {
 }
 
 export const dismiss = (id: number): void => set(toasts.filter((toast) => toast.id !== id));
+export const dismissAll = (): void => set([]);
 
 /** Says what happened. Errors, and warnings that something can be done about, stay until they are closed. */
 export function say(severity: Severity, text: string, action?: ToastAction): void {
