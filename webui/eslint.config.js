@@ -52,4 +52,17 @@ export default defineConfig(
       "@typescript-eslint/no-unsafe-member-access": "off",
     },
   },
+  {
+    files: ["test/*.test.{ts,tsx}"],
+    rules: {
+      "no-restricted-properties": [
+        "error",
+        ...["mock", "doMock", "resetModules"].map((property) => ({
+          object: "vi",
+          property,
+          message: "These files share their modules; what replaces one goes into test/alone.",
+        })),
+      ],
+    },
+  },
 );

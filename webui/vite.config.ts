@@ -20,10 +20,18 @@ export default defineConfig({
   server: { proxy: { "/api": { target: router, changeOrigin: false } } },
   test: {
     environment: "jsdom",
-    include: ["test/**/*.test.{ts,tsx}"],
     setupFiles: ["test/setup.ts"],
     css: false,
     restoreMocks: true,
     testTimeout: 60_000,
+    projects: [
+      // To load the modules and to make a page cost most of a file's time. test/setup.ts clears what tests leave there.
+      {
+        extends: true,
+        test: { name: "shared", isolate: false, include: ["test/*.test.{ts,tsx}"] },
+      },
+      // In place of a module that the others have really loaded.
+      { extends: true, test: { name: "alone", include: ["test/alone/*.test.{ts,tsx}"] } },
+    ],
   },
 });

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { screen, waitFor, within } from "@testing-library/react";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { asCustomersSee } from "@/api/interfaces";
 import { shortRate } from "@/ui/rates";
 import { interfaceStats } from "./mock/live";
-import { FakeEventSource, mockRouter, renderAt } from "./render";
+import { FakeEventSource, HIGH_PX, mockRouter, renderAt } from "./render";
 
-vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
-
-mockRouter();
+mockRouter(12, HIGH_PX);
 const AT = 1_000;
 const stats = () => interfaceStats(AT);
 const send = async () => {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { forgetSteps } from "@/api/undo";
-import { mockRouter, renderAt } from "./render";
+import { HIGH_PX, mockRouter, renderAt } from "./render";
 
-vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
-
-const router = mockRouter();
+const router = mockRouter(12, HIGH_PX);
 
 async function palette(text: string) {
   const user = userEvent.setup();

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { describe, expect, it, vi } from "vitest";
-import { mockRouter, renderAt } from "./render";
+import { describe, expect, it } from "vitest";
+import { HIGH_PX, mockRouter, renderAt } from "./render";
 
-vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
-
-const router = mockRouter();
+const router = mockRouter(12, HIGH_PX);
 const staged = (id: string) => router.state.staged.get(`interface/${id}`)?.new;
 
 const make = async (user: ReturnType<typeof userEvent.setup>, what: string) => {

@@ -4,9 +4,8 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { createMemoryHistory, RouterProvider } from "@tanstack/react-router";
 import { cleanup, render } from "@testing-library/react";
 import { setupServer, type SetupServer } from "msw/node";
-import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from "vitest";
 import { queryClient } from "@/api/queries";
-import { setSession } from "@/api/session";
 import { makeRouter } from "@/app/router";
 import { theme } from "@/app/theme";
 import { Toasts } from "@/ui/toast";
@@ -31,8 +30,11 @@ export class FakeEventSource extends EventTarget {
   }
 }
 
-/** A router in memory for each test of the file. */
-export function mockRouter(count = 12): { state: MockState; server: SetupServer } {
+/** As high as a hundred rows: for tests that look at the rows of lists. jsdom lays nothing out, so without it there are none. */
+export const HIGH_PX = 2_600;
+
+/** A router in memory for each test of the file, and how high each element of its pages is. */
+export function mockRouter(count = 12, heightPx = 0): { state: MockState; server: SetupServer } {
   const server = setupServer();
   const holder = { state: newState(count), server };
   beforeAll(() => server.listen({ onUnhandledRequest: "error" }));
@@ -40,14 +42,12 @@ export function mockRouter(count = 12): { state: MockState; server: SetupServer 
     holder.state = newState(count);
     server.use(...handlers(holder.state));
     globalThis.EventSource = FakeEventSource as unknown as typeof EventSource;
-    Object.defineProperty(HTMLElement.prototype, "offsetHeight", { configurable: true, value: 600 });
-    Object.defineProperty(HTMLElement.prototype, "offsetWidth", { configurable: true, value: 1200 });
+    vi.spyOn(Element.prototype, "clientHeight", "get").mockReturnValue(heightPx);
   });
   afterEach(() => {
     cleanup();
     server.resetHandlers();
-    queryClient.clear();
-    setSession("unknown", null);
+    FakeEventSource.last = null;
   });
   afterAll(() => server.close());
   return holder;

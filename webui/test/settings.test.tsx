@@ -2,7 +2,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readQueue, valuesOf } from "@/forms/queueValues";
 import { draftOfObject, readDraft, type Entry } from "@/kinds/form/draft";
 import { DECLARED } from "@/kinds/kinds";
@@ -11,12 +11,10 @@ import { stateOf } from "@/pages/tuning/settings";
 import type { QueueType, Setting } from "@/api/types";
 import { browserWords } from "@/ui/words";
 import { TUNING } from "./mock/network";
-import { mockRouter, renderAt } from "./render";
+import { HIGH_PX, mockRouter, renderAt } from "./render";
 import { mockQueue, NO_TOTAL } from "./mock/state";
 
-vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
-
-const router = mockRouter();
+const router = mockRouter(12, HIGH_PX);
 const staged = (kind: string, id: string) => router.state.staged.get(`${kind}/${id}`)?.new;
 
 describe("the tuning page", () => {

@@ -2,6 +2,8 @@
 import { cleanup, configure } from "@testing-library/react";
 import { createElement } from "react";
 import { afterEach, vi } from "vitest";
+import { setSession } from "@/api/session";
+import { forgetAccount } from "@/app/forget";
 
 /** Pages are fetched lazily, and the machine may be busy. */
 configure({
@@ -9,10 +11,18 @@ configure({
   getElementError: (message) => new Error((message ?? "not found").slice(0, 300)),
 });
 
+/** Files share a page and its modules (vite.config.ts), so each test leaves them as it found them. */
 afterEach(() => {
+  vi.useRealTimers();
   cleanup();
-  sessionStorage.clear();
+  forgetAccount();
+  setSession("unknown", null);
   localStorage.clear();
+  window.history.replaceState(null, "", "/");
+  document.title = "";
+  document.body.replaceChildren();
+  for (const element of [document.documentElement, document.body])
+    for (const name of element.getAttributeNames()) element.removeAttribute(name);
 });
 
 /** What jsdom lacks and the components ask for. */
@@ -36,6 +46,6 @@ window.matchMedia = (query: string) =>
     onchange: null,
   }) as unknown as MediaQueryList;
 HTMLCanvasElement.prototype.getContext = () => null;
-Object.defineProperty(document, "fonts", { value: new EventTarget() });
+Object.defineProperty(document, "fonts", { configurable: true, value: new EventTarget() });
 window.scrollTo = () => {};
 Element.prototype.scrollIntoView = () => {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { queryClient } from "@/api/queries";
 import { useStagedChanges } from "@/api/writes";
 import { QueueName } from "@/pages/queues/columns";
@@ -12,7 +12,6 @@ import { mockQueue, mockQueues } from "./mock/state";
 import { mockRouter, renderAt } from "./render";
 
 const router = mockRouter();
-beforeEach(() => sessionStorage.clear());
 /** Without the line of titles. */
 const rows = async () =>
   Number((await screen.findByRole("grid", { name: "Queues" })).getAttribute("aria-rowcount")) - 1;

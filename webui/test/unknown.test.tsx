@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { act, screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { live } from "@/api/live";
 import { lampOf } from "@/app/Lamp";
 import { dropsOf } from "@/pages/queue/drops";
@@ -9,11 +9,9 @@ import type { QueueHistory, System } from "@/api/types";
 import { problem } from "./mock/answers";
 import { statsOf } from "./mock/live";
 import { mockQueue } from "./mock/state";
-import { mockRouter, renderAt } from "./render";
+import { HIGH_PX, mockRouter, renderAt } from "./render";
 
-vi.mock("@tanstack/react-virtual", () => import("./all-rows"));
-
-const router = mockRouter();
+const router = mockRouter(12, HIGH_PX);
 const API = "*/api/v1";
 const NOTHING_THERE = /No queue is|No traffic/;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { queueInput } from "@/api/writes";
 import { mockRouter, renderAt } from "./render";
 
@@ -18,8 +18,6 @@ const otherWindow = () =>
     etag: "s77",
   });
 const stagedLimit = () => router.state.staged.get(`queue/${queue().id}`)?.new?.["max_limit_bps"];
-
-beforeEach(() => sessionStorage.clear());
 
 /** Types a limit, stages it after another window staged its own, and returns the question. */
 async function overtaken() {

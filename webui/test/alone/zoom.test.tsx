@@ -9,8 +9,8 @@ import * as search from "@/app/search";
 import type { Graph as RealGraph } from "@/ui/Graph";
 import type { Zoom } from "@/ui/zoom";
 import { moved, scaled, zoomOf, zoomWithin } from "@/ui/zoom";
-import { interfaceStats } from "./mock/live";
-import { FakeEventSource, mockRouter, renderAt } from "./render";
+import { interfaceStats } from "../mock/live";
+import { FakeEventSource, mockRouter, renderAt } from "../render";
 
 type GraphProps = Parameters<typeof RealGraph>[0];
 
