@@ -75,8 +75,11 @@ class Check:
 
 
 WITH_ROUTERS = ["tests/agent", "tests/crash"]
-"""Areas whose tests have routers of their own in namespaces. They wait for daemons and timers most of the
-time (188 s of processor in 1,860 s), and some of them measure."""
+"""Areas whose tests have routers of their own in namespaces. Each waits for daemons and timers half of the
+time, and some of them measure."""
+
+COMPUTING = ["tests/compiler", "tests/formats", "tests/model"]
+"""Areas without daemons and timers, whose tests can wait for a processor as long as it takes."""
 
 
 def unit_areas() -> list[str]:
@@ -86,7 +89,7 @@ def unit_areas() -> list[str]:
         for folder in (ROOT / "tests").iterdir()
         if folder.is_dir() and folder.name not in ALONE and any(folder.rglob("test_*.py"))
     }
-    return sorted(areas - set(WITH_ROUTERS))
+    return sorted(areas - {*WITH_ROUTERS, *COMPUTING})
 
 
 def spread(workers: int) -> list[str]:
@@ -176,6 +179,7 @@ def unit_checks() -> list[Check]:
             environment={"CI": "1"},
             computes=True,
         ),
+        Check("computing", "unit", [*spread(2), *COMPUTING], len(COMPUTING), limit_s=1800, computes=True),
         Check("datapath", "unit", ["make", "test"], folder=ROOT / "datapath"),
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=600),
@@ -197,6 +201,7 @@ def in_vm(
     marked: str = "",
     processors: int = 1,
     guest_s: int = GUEST_S,
+    waits: bool = False,
 ) -> Check:
     """Tests in a virtual machine, which is ended, and started again if it broke down, before the check is."""
     silence_s = SILENCE_S["counting" if COUNTING[0] in options else "other"]
@@ -205,7 +210,9 @@ def in_vm(
     command = [GUEST, *watched, *options, *BY_TEST, *wanted, *tests]
     needs = KERNEL if "--kernel" in options else ""
     limit_s = emulator.LIVES * guest_s + TO_END_S
-    return Check(name, group, command, len(tests), processors=processors, needs=needs, limit_s=limit_s)
+    return Check(
+        name, group, command, len(tests), processors=processors, needs=needs, limit_s=limit_s, waits=waits
+    )
 
 
 def kernel_checks() -> list[Check]:
@@ -293,7 +300,7 @@ def checks(groups: list[str]) -> list[Check]:
         Check(
             "lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900, waits=True
         ),
-        in_vm("vm", "vm", [], ["tests/vm"], marked="not on_ours", processors=PROCESSORS),
+        in_vm("vm", "vm", [], ["tests/vm"], marked="not on_ours", processors=PROCESSORS, waits=True),
         kernel_build(),
         *side_by_side_on_ours(),
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=1800),
