@@ -83,5 +83,3 @@ export async function undoStep(step: Step | undefined): Promise<number> {
   await renewSteps(step);
   return step.length;
 }
-
-export const undoLast = (): Promise<number> => undoStep(newestStep());
