@@ -97,7 +97,9 @@ def test_who_asks_for_no_prefix_is_told_and_its_networks_as_well(
         (PART.replace("address=::1", "eui-64=yes"), ("changed", "first-address"), True),
         (PART.strip() + " advertise=no\n", ("warning", "not-advertised"), True),
         (PART.replace("bridge", "ether1"), ("left-out", "no-part-here"), False),
+        (PART.replace("bridge", "ether2"), ("left-out", "no-part-here"), False),
         (PART.replace("isp", "another"), ("left-out", "no-pool"), False),
+        (PART + PART.replace("::1", "::2"), ("left-out", "second-part"), True),
     ],
 )
 def test_what_a_part_becomes(part: str, expected: tuple[str, str], left: bool) -> None:
@@ -106,6 +108,18 @@ def test_what_a_part_becomes(part: str, expected: tuple[str, str], left: bool) -
     assert any("delegated" in item for item in interfaces(report)) == left
     advertised = left and "advertise=no" not in part
     assert any("ra" in item for item in interfaces(report)) == advertised
+
+
+def test_no_comment_is_lost_without_a_word() -> None:
+    one, other = 'comment="Fiber"', 'comment="Another"'
+    report = import_of(
+        f"{HOME}/ip dhcp-client\nadd interface=ether1 {one}\n"
+        f"{CLIENT.strip()} {other}\n{PART.strip()} {one}\n"
+        f"add address=2001:db8::1/64 interface=bridge {other}\n"
+    )
+    assert [interface(report, name)["description"] for name in ("ether1", "bridge")] == ["Fiber", "Fiber"]
+    told = [line for line in report.lines if "Its comment is not kept" in line.reason]
+    assert [line.source.partition(" add ")[0] for line in told] == ["/ipv6 dhcp-client", "/ipv6 address"]
 
 
 STATIC = "/ipv6 address\nadd address=2001:db8:5::1/64 interface=bridge\n"

@@ -29,8 +29,6 @@ def _address(router: Router, row: Row) -> None:
         row.leave_out("disabled", "It is disabled, and Weir keeps no disabled addresses.")
         return
     wanted = router.interface(row.need("interface", "interface"), row.line)
-    if row.get("pool") and row.get("advertise", True):
-        ipv6.announced(router, row, wanted)
     if row.get("pool"):
         ipv6.take_part(router, row, wanted)
         return
@@ -40,11 +38,7 @@ def _address(router: Router, row: Row) -> None:
     if row.get("network") not in (None, str(ip_interface(address).network.network_address)):
         row.warn("peer", f"Its peer {row.values['network']} is not taken: add a static route to it.")
     wanted.body["addresses"] = list(dict.fromkeys([*wanted.body.get("addresses", ()), address]))
-    words = row.get("comment")
-    if words and not wanted.body.get("description"):
-        wanted.body["description"] = words
-    elif words and words not in wanted.body["description"]:
-        row.changed("comment", "Its comment is not kept: addresses have none.")
+    wanted.describe(row, "addresses")
     if ":" in address and not address.startswith("fe80") and row.get("advertise", True):
         ipv6.announced(router, row, wanted)
 
@@ -81,8 +75,7 @@ def _client(router: Router, row: Row) -> None:
         return
     wanted = router.interface(row.need("interface", "interface"), row.line)
     wanted.body["addressing"] = "dhcp"
-    if row.get("comment"):
-        wanted.body.setdefault("description", row.get("comment"))
+    wanted.describe(row, "DHCP clients")
 
 
 CLIENT = Menu(

@@ -72,13 +72,14 @@ def _client(router: Router, row: Row) -> None:
         row.leave_out("disabled", "It is disabled, so the interface asks for no prefix.")
         return
     wanted = router.interface(row.need("interface", "interface"), row.line)
-    request = row.get("request", "")
+    request = row.get("request", ())
     if "prefix" not in request and "address" not in request:
         row.leave_out("settings-only", "It asks for settings only, and Weir asks for a prefix.")
         return
     group: Json = row.some("pd_hint")
     if "address" in request:
         group["address"] = True
+    wanted.describe(row, "DHCP clients")
     _found(router).asked.append(_Asked(row, wanted, group))
 
 
@@ -112,9 +113,7 @@ CLIENT = Menu(
 def _ask(router: Router, asked: _Asked) -> bool:
     """Whether the prefix is asked for."""
     row, body = asked.row, asked.wanted.body
-    reason = _why_no_hosts(body)
-    if reason is None and asked.wanted.id in router.members_of_links():
-        reason = "belongs to a bridge or bond"
+    reason = _why_no_hosts(router, asked.wanted)
     if reason is None and body.get("role") != WAN:
         reason = "is in no list of WANs: give it the zone wan, and set `dhcpv6` there"
     if reason is not None:
@@ -129,8 +128,11 @@ def _ask(router: Router, asked: _Asked) -> bool:
     return True
 
 
-def _why_no_hosts(body: Json) -> str | None:
+def _why_no_hosts(router: Router, wanted: Wanted) -> str | None:
     """Why nothing of this can be at an interface, behind its name; None: it can."""
+    body = wanted.body
+    if wanted.id in router.members_of_links():
+        return "belongs to a bridge or bond"
     if body.get("pppoe") is not None:
         return "is a PPPoE session, over which Weir asks for no prefix and announces none yet"
     if any(name in body for name in _NO_HOSTS):
@@ -143,12 +145,15 @@ def _why_no_hosts(body: Json) -> str | None:
 
 def take_part(router: Router, row: Row, wanted: Wanted) -> None:
     """An address of a pool, which is a part of the prefix that somebody is given."""
-    address = str(row.get("address") or "::1/64")
-    if row.get("eui_64") or int(IPv6Address(address.partition("/")[0])) != int(_FIRST):
+    own = row.get("address", "::1").partition("/")[0]
+    if row.get("eui_64") or IPv6Address(own) != _FIRST:
         row.changed("first-address", "The router has the first address of the network, ending in ::1.")
     if row.given.get("address", "").partition("/")[2] not in ("", str(LAN_BITS)):
         row.changed("part-length", f"The network is a /{LAN_BITS}.")
+    wanted.describe(row, "addresses")
     _found(router).parts.append(_Part(row, wanted, row.values["pool"]))
+    if row.get("advertise", True):
+        announced(router, row, wanted)
 
 
 def announced(router: Router, row: Row, wanted: Wanted) -> None:
@@ -156,18 +161,20 @@ def announced(router: Router, row: Row, wanted: Wanted) -> None:
     _found(router).announced.setdefault(wanted.id, []).append(row)
 
 
-def _take(part: _Part, uplinks: dict[str, str]) -> None:
+def _take(router: Router, part: _Part, uplinks: dict[str, str], takers: set[str]) -> None:
+    """`takers` are the interfaces that have taken a part before."""
     row, wanted, body = part.row, part.wanted, part.wanted.body
     uplink = uplinks.get(part.pool)
-    reason = _why_no_hosts(body)
+    reason = _why_no_hosts(router, wanted)
     if uplink is None:
         text_ = f"No DHCPv6 client that is taken fills the pool {quoted(part.pool)}."
         row.leave_out("no-pool", text_)
     elif reason is not None or body.get("role") == WAN:
         row.leave_out("no-part-here", f"Its interface {wanted.id} {reason or 'is a WAN'}.")
-    elif body.get("delegated", {}).get("uplink", uplink) != uplink:
-        row.leave_out("second-part", f"{wanted.id} takes part of another prefix already.")
+    elif wanted.id in takers or body.get("delegated", {}).get("uplink", uplink) != uplink:
+        row.leave_out("second-part", f"{wanted.id} takes a part already, and an interface takes one here.")
     else:
+        takers.add(wanted.id)
         body["delegated"] = {**body.get("delegated", {}), "uplink": uplink}
         if not row.get("advertise", True):
             row.warn("not-advertised", "It is not advertised in the file: hosts do not learn this network.")
@@ -222,7 +229,7 @@ DISCOVERY = Menu(
 def _announce(router: Router, found: _Found, place: str, rows: list[Row], used: set[Row]) -> None:
     wanted = router.interface_of_id(place)
     told = found.told.get(place) or found.told.get("")
-    reason = _why_no_hosts(wanted.body)
+    reason = _why_no_hosts(router, wanted)
     if reason is None and wanted.body.get("role") == WAN:
         reason = "is a WAN"
     if reason is None and wanted.body.get("ipv6_addressing") == "auto":
@@ -245,8 +252,9 @@ def finish_networks(router: Router) -> None:
     found = _found(router)
     taken = [asked for asked in found.asked if _ask(router, asked)]
     uplinks = {asked.row.get("pool"): asked.wanted.id for asked in taken if asked.row.get("pool")}
+    takers: set[str] = set()
     for part in found.parts:
-        _take(part, uplinks)
+        _take(router, part, uplinks, takers)
     used: set[Row] = set()
     for place, rows in found.announced.items():
         taken_rows = [row for row in rows if row.line.fate != "left-out"]

@@ -56,6 +56,14 @@ class Wanted:
         line.object_id = before or self.id
         return self
 
+    def describe(self, row: Row, what: str) -> None:
+        """Keep the comment of one of `what`, which have none here, as the interface's description."""
+        words = row.get("comment")
+        if words and not self.body.get("description"):
+            self.body["description"] = words
+        elif words and words not in self.body["description"]:
+            row.changed("comment", f"Its comment is not kept: {what} have none.")
+
 
 @dataclass(slots=True)
 class InterfaceList:
