@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { lampOf } from "@/app/Lamp";
 import { ApiProblem, messagesByField } from "@/api/problem";
+import { bySecond, withPast } from "@/api/traces";
 import type { InterfaceHistory, QueueHistory, System } from "@/api/types";
 import { dropsOf } from "@/pages/queue/drops";
 import { fromHistory } from "@/pages/queue/graphData";
-import { withPast } from "@/pages/overview/InterfaceSection";
 import { longestBurstS, readQueue, valuesOf } from "@/forms/queueValues";
 import { parseFactor } from "@/pages/queues/BulkDrawer";
 import { bulkChanges, NO_EDIT, scaledRate } from "@/pages/queues/bulk";
@@ -146,6 +146,18 @@ describe("an interface's graph", () => {
   it("is what came here where nothing is remembered", () => {
     const here = { at: [1], upload: [2], download: [3], drops: [0] };
     expect(withPast(undefined, here)).toBe(here);
+  });
+});
+
+describe("the picture of the last two minutes", () => {
+  it("has a place for each second, and nothing in those that were not measured", () => {
+    const data = { at: [100, 101.2, 104.1], upload: [1, 2, 3], download: [4, null, 6] };
+    expect(bySecond(data)).toEqual({
+      upload: [1, 2, null, null, 3],
+      download: [4, null, null, null, 6],
+    });
+    const long = { at: [0, 500], upload: [1, 2], download: [3, 4] };
+    expect(bySecond(long).upload).toEqual([...Array<null>(119).fill(null), 2]);
   });
 });
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import { act, screen, waitFor, within } from "@testing-library/react";
-import { describe, expect, it } from "vitest";
+import { act, render, screen, waitFor, within } from "@testing-library/react";
+import { describe, expect, it, vi } from "vitest";
 import type { Interface } from "@/api/types";
+import { INTERFACES } from "@/kinds/interface/list";
 import { isTrouble, linkOf, linkText, portsOf } from "@/ports/ports";
 import { interfaceStats } from "./mock/live";
-import { FakeEventSource, mockRouter, renderAt } from "./render";
+import { Spark } from "@/ui/Spark";
+import { FakeEventSource, HIGH_PX, mockRouter, renderAt } from "./render";
 
-const router = mockRouter();
+const router = mockRouter(12, HIGH_PX);
 const AT = 1_767_362_531;
 const port = (id: string, change: object = {}, state: object | null = {}): Interface =>
   ({
@@ -72,4 +74,32 @@ describe("the ports of the box", () => {
       expect(router.state.staged.size).toBe(0);
     },
   );
+
+  it("and every other interface show their last two minutes, and a tick renders nothing but figures", async () => {
+    const made = INTERFACES.columns.find((column) => column.id === "type")!;
+    const rendered = vi.spyOn(made, "render");
+    renderAt("/interfaces");
+    const row = (await screen.findByRole("button", { name: "lan0" })).closest<HTMLElement>("[role=row]")!;
+    const send = (at: number, rx_bps: number) =>
+      act(() => {
+        const items = interfaceStats(at).map((item) => ({ ...item, rx_bps, tx_bps: 2 * rx_bps }));
+        FakeEventSource.last?.send("interfaces", { at, stale_since: null, stale_reason: null, items });
+      });
+    await waitFor(() => expect(FakeEventSource.last).not.toBeNull());
+    send(AT, 1e6);
+    const spark = await within(row).findByRole("img", { name: "Traffic of lan0 in the last two minutes" });
+    await within(row).findByText("1.00M");
+    const [before, calls] = [spark.innerHTML, rendered.mock.calls.length];
+    expect(calls).toBeGreaterThan(0);
+    send(AT + 1, 3e6);
+    await within(row).findByText("3.00M");
+    expect(spark.innerHTML).not.toBe(before);
+    expect(rendered.mock.calls.length).toBe(calls);
+  });
+
+  it("have no line of zero where nothing was measured", () => {
+    const values = [1, 2, null, null, 0, 0];
+    const { container } = render(<Spark label="x" upload={values} download={values} span={7} />);
+    expect(container.querySelector("path:last-child")?.getAttribute("d")).toBe("M16.0,13H32.0M80.0,13H96.0");
+  });
 });

@@ -2,7 +2,7 @@
 /** Two minutes of each interface, kept while the tab is open, so that graphs are there when one comes back. */
 import { useSyncExternalStore } from "react";
 import { live } from "./live";
-import type { InterfaceStats } from "./types";
+import type { InterfaceHistory, InterfaceStats } from "./types";
 
 export const KEEP_S = 120;
 
@@ -40,6 +40,55 @@ const subscribe = (listener: () => void) => {
 
 /** By interface. */
 export const useTraces = (): ReadonlyMap<string, Trace> => useSyncExternalStore(subscribe, () => traces);
+
+/** Of one interface; undefined while nothing is measured of it. */
+export const useTrace = (id: string): Trace | undefined =>
+  useSyncExternalStore(subscribe, () => traces.get(id));
+
+const MOST_GAP_S = 5;
+
+/** What the router remembers from before this tab was opened, and then what came here. */
+export function withPast(past: InterfaceHistory | undefined, data: TraceData): TraceData {
+  const since = data.at[0] ?? Infinity;
+  const times = past?.rx.rate_bps.map((_, index) => past.start + index * past.step_s) ?? [];
+  const count = times.findIndex((at) => at >= since);
+  const before = <T>(list: readonly T[]): T[] => (count < 0 ? [...list] : list.slice(0, count));
+  // In a tab that has been open for long, the router's memory ends before what is kept here begins.
+  if (
+    !past ||
+    times.length === 0 ||
+    (count < 0 && data.at.length > 0 && (times.at(-1) ?? 0) < since - MOST_GAP_S)
+  )
+    return data;
+  const drops = past.rx.drops_ps.map((value, index) => {
+    const other = past.tx.drops_ps[index] ?? null;
+    return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
+  });
+  return {
+    at: [...before(times), ...data.at],
+    upload: [...before(past.rx.rate_bps), ...data.upload],
+    download: [...before(past.tx.rate_bps), ...data.download],
+    drops: [...before(drops), ...(data.drops ?? [])],
+  };
+}
+
+/** So many seconds without a measurement are one that was missed; a second is sometimes a bit longer. */
+const MISSED_S = 1.5;
+
+/** A value for each second, as a picture without a time axis needs it: null in those that were not measured. */
+export function bySecond({ at, upload, download }: TraceData): Pick<TraceData, "upload" | "download"> {
+  const seconds: Pick<TraceData, "upload" | "download"> = { upload: [], download: [] };
+  at.forEach((time, index) => {
+    const sinceS = time - (at[index - 1] ?? time);
+    const missed = sinceS > MISSED_S ? Math.round(sinceS) - 1 : 0;
+    for (const [out, values] of [
+      [seconds.upload, upload],
+      [seconds.download, download],
+    ] as const)
+      out.push(...Array<null>(missed).fill(null), values[index] ?? null);
+  });
+  return { upload: seconds.upload.slice(-KEEP_S), download: seconds.download.slice(-KEEP_S) };
+}
 
 function extended(before: Trace | undefined, item: InterfaceStats, at: number): Trace {
   const old = before?.data ?? NOTHING;

@@ -3,44 +3,35 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { asCustomersSee } from "@/api/interfaces";
 import { useDoubt } from "@/api/known";
-import { useFreshness, useLiveInterfaces } from "@/api/live";
+import { useFreshness } from "@/api/live";
 import { systemQuery } from "@/api/queries";
-import type { Interface, InterfaceStats } from "@/api/types";
+import { useTrace } from "@/api/traces";
+import type { Interface } from "@/api/types";
 import { Arrow } from "@/ui/blocks";
 import { shortRate } from "@/ui/rates";
-import { isTrouble, linkOf, linkText, portsOf } from "./ports";
+import { PortSpark } from "./PortSpark";
+import { isTrouble, linkOf, linkText, portsOf, type Link as LinkOf } from "./ports";
 import classes from "./Ports.module.css";
 
 /** The face of the box: each port with its link, speed, role and traffic; a click opens it. */
 export function PortsPicture({ items }: { items: readonly Interface[] }) {
   const system = useQuery(systemQuery);
   const isKnown = useDoubt(system) === null && system.data?.agent.connected !== false;
-  const isStale = useFreshness().state === "stale";
-  const measured = useLiveInterfaces()?.items ?? [];
-  const stats = isStale ? [] : measured;
   const ports = portsOf(items);
   if (ports.length === 0) return null;
   return (
     <ul className={classes.face} aria-label="Ports">
       {ports.map((port) => (
         <li key={port.id}>
-          <Port port={port} isKnown={isKnown} stats={stats.find((item) => item.id === port.id)} />
+          <Port port={port} isKnown={isKnown} />
         </li>
       ))}
     </ul>
   );
 }
 
-interface PortProps {
-  port: Interface;
-  isKnown: boolean;
-  stats: InterfaceStats | undefined;
-}
-
-function Port({ port, isKnown, stats }: PortProps) {
+function Port({ port, isKnown }: { port: Interface; isKnown: boolean }) {
   const link = linkOf(port, isKnown);
-  const rates = link === "up" && stats ? asCustomersSee(port.role, stats.rx_bps, stats.tx_bps) : null;
-  const drops = stats ? stats.rx_drops_ps + stats.tx_drops_ps : 0;
   return (
     <Link
       to="/interfaces"
@@ -54,6 +45,20 @@ function Port({ port, isKnown, stats }: PortProps) {
         {port.role === "none" ? null : <span className={classes.role}>{port.role.toUpperCase()}</span>}
       </span>
       <Socket />
+      <Measured port={port} link={link} />
+    </Link>
+  );
+}
+
+/** What changes each second; the rest of the port stays as it is. */
+function Measured({ port, link }: { port: Interface; link: LinkOf }) {
+  const isStale = useFreshness().state === "stale";
+  const trace = useTrace(port.id);
+  const stats = isStale ? undefined : trace?.last;
+  const rates = link === "up" && stats ? asCustomersSee(port.role, stats.rx_bps, stats.tx_bps) : null;
+  const drops = stats ? stats.rx_drops_ps + stats.tx_drops_ps : 0;
+  return (
+    <>
       <span className={classes.link}>
         <span className={classes.lamp} aria-hidden="true" />
         {linkText(link, port.state?.speed_bps)}
@@ -68,7 +73,12 @@ function Port({ port, isKnown, stats }: PortProps) {
           <Arrow direction={direction} /> {rates ? shortRate(rates[direction]) : "–"}
         </span>
       ))}
-    </Link>
+      {rates ? (
+        <span aria-hidden="true">
+          <PortSpark item={port} />
+        </span>
+      ) : null}
+    </>
   );
 }
 

@@ -39,6 +39,20 @@ function areas(values: readonly (number | null)[], most: number, span: number, i
   return path;
 }
 
+/** The line of zero, where something was measured: elsewhere it would say that nothing was carried. */
+function zero(values: readonly (number | null)[], span: number): string {
+  const stepPx = WIDTH_PX / Math.max(span - 1, 1);
+  const firstPx = WIDTH_PX - (values.length - 1) * stepPx;
+  const isKnown = (index: number) => (values[index] ?? null) !== null;
+  return values
+    .map((_, index) => {
+      if (!isKnown(index)) return "";
+      const x = (firstPx + index * stepPx).toFixed(1);
+      return isKnown(index - 1) ? (isKnown(index + 1) ? "" : `H${x}`) : `M${x},${HALF_PX}`;
+    })
+    .join("");
+}
+
 /** The last minutes at a glance: download above the line, upload below it, on one scale, as in the charts. */
 export function Spark({ label, upload, download, span }: SparkProps) {
   const most = Math.max(1, ...upload.map((value) => value ?? 0), ...download.map((value) => value ?? 0));
@@ -53,7 +67,7 @@ export function Spark({ label, upload, download, span }: SparkProps) {
     >
       <path className={classes.download} d={areas(download, most, span, true)} />
       <path className={classes.upload} d={areas(upload, most, span, false)} />
-      <line x1="0" x2={WIDTH_PX} y1={HALF_PX} y2={HALF_PX} />
+      <path className={classes.zero} d={zero(upload, span)} />
     </svg>
   );
 }

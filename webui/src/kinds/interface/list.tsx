@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The list of interfaces: what was measured and found of each beside what is configured. */
+import { PortSpark } from "@/ports/PortSpark";
 import { Throughput } from "@/table/Throughput";
 import { MADE, NEW } from "../newInterfaces";
 import type { NewObject, OwnList } from "../lists";
@@ -46,6 +47,9 @@ const BEGINS: readonly NewObject[] = MADE.map((word) => {
 
 const RATE = { leastPx: 68, width: "minmax(68px, 1fr)", numeric: true };
 
+/** In the cards of a phone what is empty is left out; the number itself changes each second. */
+const measured = (row: Row): string => (interfaceOf(row).state ? "–" : "");
+
 export const INTERFACES: OwnList = {
   begins: BEGINS,
   figures: Throughput,
@@ -54,6 +58,7 @@ export const INTERFACES: OwnList = {
     "link",
     "upload",
     "download",
+    "traffic",
     "drops",
     "type",
     "role",
@@ -76,7 +81,7 @@ export const INTERFACES: OwnList = {
       title: "↑ Upload",
       ...RATE,
       render: (row) => <Rate item={interfaceOf(row)} direction="upload" />,
-      text: () => "–",
+      text: measured,
     },
     {
       id: "download",
@@ -85,14 +90,22 @@ export const INTERFACES: OwnList = {
       leastPx: 78,
       width: "minmax(78px, 1fr)",
       render: (row) => <Rate item={interfaceOf(row)} direction="download" />,
-      text: () => "–",
+      text: measured,
+    },
+    {
+      id: "traffic",
+      title: "Last 2 min",
+      leastPx: 66,
+      width: "minmax(66px, 1fr)",
+      render: (row) => <PortSpark item={interfaceOf(row)} />,
+      text: () => "",
     },
     {
       id: "drops",
       title: "Drops/s",
       ...RATE,
       render: (row) => <Drops id={row.object.id} />,
-      text: () => "–",
+      text: measured,
     },
     {
       id: "type",

@@ -4,8 +4,8 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import { asCustomersSee } from "@/api/interfaces";
 import { interfaceHistoryQuery, interfacesQuery } from "@/api/queries";
-import { KEEP_S, NOTHING, useTraces } from "@/api/traces";
-import type { InterfaceHistory, InterfaceStats } from "@/api/types";
+import { KEEP_S, NOTHING, useTraces, withPast } from "@/api/traces";
+import type { InterfaceStats } from "@/api/types";
 import { lacks, useHeld, useZoom, type Zooming } from "@/app/useZoom";
 import { Arrow, Section, Tag } from "@/ui/blocks";
 import type { GraphData } from "@/ui/Graph";
@@ -15,38 +15,12 @@ import { ZoomNote } from "@/ui/ZoomNote";
 import classes from "./Overview.module.css";
 
 const Graph = lazy(() => import("@/ui/Graph").then((module) => ({ default: module.Graph })));
-const MOST_GAP_S = 5;
 
 /** The data hold what was received in the place of upload. */
 const asSeen = (data: GraphData, role: string): GraphData => ({
   ...data,
   ...asCustomersSee(role, data.upload, data.download),
 });
-
-/** What the router remembers from before this tab was opened, and then what came here. */
-export function withPast(past: InterfaceHistory | undefined, data: GraphData): GraphData {
-  const since = data.at[0] ?? Infinity;
-  const times = past?.rx.rate_bps.map((_, index) => past.start + index * past.step_s) ?? [];
-  const count = times.findIndex((at) => at >= since);
-  const before = <T,>(list: readonly T[]): T[] => (count < 0 ? [...list] : list.slice(0, count));
-  // In a tab that has been open for long, the router's memory ends before what is kept here begins.
-  if (
-    !past ||
-    times.length === 0 ||
-    (count < 0 && data.at.length > 0 && (times.at(-1) ?? 0) < since - MOST_GAP_S)
-  )
-    return data;
-  const drops = past.rx.drops_ps.map((value, index) => {
-    const other = past.tx.drops_ps[index] ?? null;
-    return value === null && other === null ? null : (value ?? 0) + (other ?? 0);
-  });
-  return {
-    at: [...before(times), ...data.at],
-    upload: [...before(past.rx.rate_bps), ...data.upload],
-    download: [...before(past.tx.rate_bps), ...data.download],
-    drops: [...before(drops), ...(data.drops ?? [])],
-  };
-}
 
 interface PortGraphProps {
   id: string;
