@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ FULL = Unsupported("this router's class table holds 32767 queues and is full", c
     ],
 )
 def test_empty_tables_take_a_small_part_of_the_memory(tmp_path: Path, memory_bytes: int, slots: int) -> None:
-    assert Capacity(tmp_path, 0, memory_bytes).slots(0) == slots
+    assert Capacity(tmp_path, 0, memory_bytes).slots(lambda: 0) == slots
 
 
 def test_what_is_stored_has_room_at_every_start(tmp_path: Path) -> None:
@@ -36,10 +37,18 @@ def test_what_is_stored_has_room_at_every_start(tmp_path: Path) -> None:
     store = ConfigStore.open(database, create=True)
     small = Capacity(tmp_path, 0, GIB)
     commit(store, create(*(queue(f"q{number}") for number in range(4096))))
-    assert small.slots(store.count("queue")) == 32_768
+    assert small.slots(partial(store.count, "queue")) == 32_768
     commit(store, create(queue("q4096")))
-    assert small.slots(store.count("queue")) == DEFAULT_CAPACITY
+    assert small.slots(partial(store.count, "queue")) == DEFAULT_CAPACITY
     store.close()
+
+
+@pytest.mark.parametrize(("asked", "memory_bytes"), [(8192, GIB), (0, 4 * GIB)])
+def test_the_store_is_waited_for_only_where_it_decides(tmp_path: Path, asked: int, memory_bytes: int) -> None:
+    def queues() -> int:
+        pytest.fail("the store was asked")
+
+    assert Capacity(tmp_path, asked, memory_bytes).slots(queues) == (asked or DEFAULT_CAPACITY)
 
 
 def test_what_was_refused_fits_after_the_next_start(tmp_path: Path) -> None:
@@ -47,7 +56,7 @@ def test_what_was_refused_fits_after_the_next_start(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="full; restart the router, and it has room for 131071") as refused:
         refuse(small, FULL, 32_768)
     assert refused.value.code == "too-many-queues"
-    assert Capacity(tmp_path / "agent", 0, GIB).slots(0) == DEFAULT_CAPACITY
+    assert Capacity(tmp_path / "agent", 0, GIB).slots(lambda: 0) == DEFAULT_CAPACITY
 
 
 @pytest.mark.parametrize(
@@ -61,7 +70,7 @@ def test_nothing_is_promised_that_a_start_does_not_change(
     with pytest.raises(Problem) as raised:
         refuse(fixed, problem, slots)
     assert raised.value is problem
-    assert fixed.slots(0) == (asked or 32_768)
+    assert fixed.slots(lambda: 0) == (asked or 32_768)
 
 
 def refuse(capacity: Capacity, problem: Problem, slots: int) -> None:

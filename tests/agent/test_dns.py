@@ -19,6 +19,7 @@ from lab import netns, process
 from tests.agent.rig import Rig, running
 from tests.agent.test_dhcp_server import udhcpc
 from tests.polling import until
+from weir.agent.options import CA_BUNDLE
 from weir.backends.dns import CONF, DnsBackend
 from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpServer
@@ -304,7 +305,7 @@ def test_a_file_that_unbound_refuses_is_refused_in_its_words_and_starts_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = Path(f"/run/weir-dns-refused-{os.getpid()}")
-    backend = DnsBackend(folder)
+    backend = DnsBackend(folder, CA_BUNDLE)
     monkeypatch.setattr("weir.backends.dns.config_text", lambda *_given: "server:\n  bogus: 7\n")
     difference = backend.diff(backend.read(), DNS.wanted(Document((LAN, ON))))
     try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
-SEE = "import sys, weir.agent.main; print(*sorted(sys.modules))"
+SEE = "import sys, weir.agent.assembly; print(*sorted(sys.modules))"
 
 
 def test_the_agent_imports_of_pyroute2_what_it_uses() -> None:
@@ -14,6 +15,37 @@ def test_the_agent_imports_of_pyroute2_what_it_uses() -> None:
     seen = told.stdout.split()
     assert "pyroute2.iproute.linux" in seen
     assert not {"pyroute2.ndb", "pyroute2.conntrack", "pyroute2.netlink.nl80211", "numpy"} & set(seen)
+
+
+BEGUN = """
+import sys
+from pathlib import Path
+from weir.agent import main
+
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == "weir.agent.assembly":
+            pids = Path("/proc/thread-self/children").read_text().split()
+            print(*(Path(f"/proc/{pid}/cmdline").read_text().replace("\\0", " ") for pid in pids))
+            print(*sorted(sys.modules))
+            raise SystemExit
+
+sys.meta_path.insert(0, Stop())
+main.main(["--socket", sys.argv[1] + "/agent.sock", "--database", sys.argv[1] + "/weir.db"])
+"""
+
+
+def test_the_stores_process_starts_before_most_modules_are_loaded(tmp_path: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", BEGUN, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    children, modules = told.stdout.splitlines()
+    assert f"weir.agent.store_server {tmp_path}/weir.db" in children
+    assert not {
+        name
+        for name in modules.split()
+        if name.startswith(("pyroute2", "sqlite3", "weir.store", "weir.kinds"))
+    }
 
 
 def test_the_whole_of_pyroute2_serves_as_well() -> None:
@@ -24,7 +56,7 @@ def test_the_whole_of_pyroute2_serves_as_well() -> None:
 def test_starting_the_agent_starts_no_other_program() -> None:
     """pyroute2 asks `uname -p` and `file` for the processor and uses neither answer."""
     words = (
-        "import subprocess; subprocess.Popen = None; import weir.agent.main, platform; "
+        "import subprocess; subprocess.Popen = None; import weir.agent.assembly, platform; "
         "from pyroute2 import config; "
         "print(config.machine == platform.machine(), config.arch, config.uname[2] == platform.release())"
     )

@@ -12,6 +12,7 @@ import pytest
 
 from weir.adapters import unbound
 from weir.adapters.pppd import UNIT, Sessions
+from weir.agent.options import CA_BUNDLE
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.dns import DnsBackend
 from weir.backends.ntp import NtpBackend
@@ -92,7 +93,7 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     for name, file, daemon in (
         ("chrony.service", "chrony.conf", NtpBackend(state_dir / "ntp", sets_clock=True).daemon),
         ("radvd.service", "radvd.conf", _announcer(state_dir).daemon),
-        ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", is_unit=True).daemon),
+        ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", CA_BUNDLE, is_unit=True).daemon),
     ):
         units = [*OVERLAY.rglob(name), *OVERLAY.rglob(f"{name}.d/*.conf")]
         text = "\n".join(unit.read_text(encoding="utf-8") for unit in units)

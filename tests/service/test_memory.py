@@ -21,6 +21,7 @@ from tests.store.objects import commit, new_store, queue
 from weir import memory
 from weir.adapters import netlink
 from weir.agent.store_client import StoreClient
+from weir.agent.store_process import StoreProcess
 from weir.backends import tables
 from weir.compiler import clocks
 from weir.model.document import Change
@@ -115,17 +116,18 @@ def heaps_of_threads(pid: int) -> int:
 def test_the_threads_that_read_the_store_for_the_agent_share_a_heap(tmp_path: Path) -> None:
     """Each would keep the most that it ever needed."""
     new_store(tmp_path).close()
-    client = StoreClient(tmp_path / "weir.db", os.geteuid())
+    process = StoreProcess(tmp_path / "weir.db", os.geteuid())
+    client = StoreClient(process)
     try:
         client.look()
         client.pending()
         assert client.verify() == []
         with client.write():
             pass
-        assert client._process is not None
-        assert heaps_of_threads(client._process.pid) == 0
+        assert process.pid is not None
+        assert heaps_of_threads(process.pid) == 0
     finally:
-        client.close()
+        process.close()
 
 
 def heap_kib() -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,8 +37,8 @@ class Capacity:
         self._asked = asked
         self._memory_bytes = _memory_bytes() if memory_bytes is None else memory_bytes
 
-    def slots(self, queues: int) -> int:
-        """For tables that are made now, in which `queues` have to find room."""
+    def slots(self, queues: Callable[[], int]) -> int:
+        """For tables that are made now, with room for `queues`, which is asked only where it decides."""
         if self._asked:
             return self._asked
         if self._wish.exists():
@@ -46,7 +46,9 @@ class Capacity:
         slots = LEAST
         while slots < DEFAULT_CAPACITY and slots * 2 * SLOT_BYTES <= self._memory_bytes // SHARE:
             slots *= 2
-        return slots if queues * TARGETS <= slots else DEFAULT_CAPACITY
+        if slots >= DEFAULT_CAPACITY or queues() * TARGETS <= slots:
+            return slots
+        return DEFAULT_CAPACITY
 
     @contextmanager
     def explaining(self, slots: int) -> Iterator[None]:

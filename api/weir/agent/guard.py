@@ -21,8 +21,6 @@ from weir.backends.backend import Topic
 
 log = logging.getLogger(__name__)
 
-PERIOD_S = 0.2
-
 
 class Guarded(Protocol):
     """The part of `Datapath` that is called here."""
@@ -41,9 +39,9 @@ class Guard:
         drift: DriftLog,
         look: Callable[[Topic], None],
         *,
+        period_s: float,
         mount_pins: Callable[[], None] = lambda: None,
         routing: Callable[[], object] = lambda: None,
-        period_s: float = PERIOD_S,
     ) -> None:
         """`look` makes the reconciler compare soon what a topic concerns; `mount_pins` gives pins a file
         system again; `routing` is something that changes when the routing daemons are others than before."""

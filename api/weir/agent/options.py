@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `weir-agent` is told when it is started."""
+"""What `weir-agent` is told when it is started. It imports little, as it comes before all else."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import pwd
 from pathlib import Path
 
 from weir.adapters import journal, rauc
-from weir.agent import sampler
-from weir.agent.guard import PERIOD_S
-from weir.agent.reconciler import CHECK_S
-from weir.backends.dns import CA_BUNDLE
+
+CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+SCAN_S = 30.0
+CHECK_S = 86_400.0
+"""All of the store is looked at once a day."""
+GUARD_S = 0.2
+LOOK_S = 5.0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,10 +28,10 @@ def parser() -> argparse.ArgumentParser:
     add("--frr-run-dir", type=Path, default=Path("/run/frr"), help="folder of FRR's vty sockets")
     add("--state-dir", type=Path, default=None, help="lock and notes; default: the socket's folder")
     add("--capacity", type=int, default=0, help="class slots when maps are recreated; 0: by the memory")
-    add("--scan-interval-s", type=float, default=30.0, help="how often all is compared without an event")
+    add("--scan-interval-s", type=float, default=SCAN_S, help="how often all is compared without an event")
     add("--check-interval-s", type=float, default=CHECK_S, help="how often all of the store is looked at")
-    add("--guard-interval-s", type=float, default=PERIOD_S, help="how often hooks and pins are looked at")
-    add("--look-interval-s", type=float, default=sampler.PERIOD_S, help="how often it looks what ails it")
+    add("--guard-interval-s", type=float, default=GUARD_S, help="how often hooks and pins are looked at")
+    add("--look-interval-s", type=float, default=LOOK_S, help="how often it looks what ails it")
     add("--probe-after-s", type=float, default=0.0, help="when the kernel's features are tried")
     add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
     add("--rauc-config", type=Path, default=rauc.DEFAULT_CONFIG, help="where an image describes its slots")
@@ -52,6 +55,11 @@ def parser() -> argparse.ArgumentParser:
     add("--sets-name", action="store_true", help="the machine's name is the router's own")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return found
+
+
+def state_folder(options: argparse.Namespace) -> Path:
+    """Lock and notes, which may be gone after a restart of the machine."""
+    return Path(options.state_dir or options.socket.parent)
 
 
 def lasting(options: argparse.Namespace) -> Path:

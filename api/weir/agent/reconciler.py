@@ -16,6 +16,7 @@ from datetime import datetime
 
 from weir.adapters.events import Events, KernelTopic
 from weir.agent.configuration import Configuration
+from weir.agent.options import SCAN_S
 from weir.agent.rollback import RollbackTimer
 from weir.agent.routing import Routing
 from weir.agent.sending import Sending
@@ -24,7 +25,6 @@ from weir.model.problem import Problem
 
 log = logging.getLogger(__name__)
 
-SCAN_S = 30.0
 TABLES_SCAN_S = 300.0
 HEAD_POLL_S = 2.0
 SIZES_S = 5.0
@@ -32,8 +32,8 @@ REST_S = 5.0
 LEASES_S = 1.0
 RETRY_S = 5.0
 FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.2, 10.0
-CHECK_AFTER_S, CHECK_S = 60.0, 86_400.0
-"""All of the store is looked at when the router has started, and once a day."""
+CHECK_AFTER_S = 60.0
+"""When the router has started, all of the store is looked at."""
 QUIET_S, BURST_LIMIT_S = 0.1, 1.0
 
 ROUTED_BY: frozenset[KernelTopic] = frozenset(("links", "routes"))
@@ -47,8 +47,8 @@ class Reconciler:
         configuration: Configuration,
         events: Events,
         *,
-        scan_s: float = SCAN_S,
-        check_s: float = CHECK_S,
+        scan_s: float,
+        check_s: float,
         fit_sizes: Callable[[], None] = lambda: None,
         follow_leases: Callable[[], None] = lambda: None,
         keep_early: Callable[[], None] = lambda: None,

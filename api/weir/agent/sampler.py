@@ -28,7 +28,6 @@ from weir.wire.server import Handler, Peer
 
 log = logging.getLogger(__name__)
 
-PERIOD_S = 5.0
 OVERRUNS = ("rx_missed_errors", "rx_fifo_errors")
 SELDOM = 12
 """Samples between looks at what is a fact more than an event: interfaces, listening sockets."""
@@ -39,8 +38,8 @@ class Sampler:
 
     def __init__(
         self,
+        period_s: float,
         counters: Counters | None = None,
-        period_s: float = PERIOD_S,
         uplinks: Callable[[], Mapping[str, UplinkLook]] = dict,
         looked: Callable[[Sequence[dict[str, Any]]], None] = lambda findings: None,
     ) -> None:

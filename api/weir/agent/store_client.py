@@ -2,42 +2,24 @@
 """The configuration as the agent sees it: through a process that has the rights of the files' owner.
 
 Nothing that it answers is trusted more than the files are: objects go through the model's own parser, and
-there are limits in bytes and in time. When it ends, whatever the cause, the next request starts another one.
+there are limits in bytes and in time.
 """
 
 from __future__ import annotations
 
-import logging
-import pwd
-import socket
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, cast
 
+from weir.agent.store_process import ENDED, StoreProcess
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Problem, Unavailable
 from weir.store import Damage, Pending
-from weir.wire.channel import Closed, LineReader, send_all
-from weir.wire.protocol import Json, JsonObject, decode, encode_line, problem_from_json
-
-log = logging.getLogger(__name__)
-
-CHANNELS = ("read", "write", "verify", "pending")
-"""Requests of one channel wait for each other; a status must not wait for a rollback or a whole look, and the
-rollback timer for nothing."""
-MAX_LINE_BYTES = 16 << 20
-MAX_ANSWER_BYTES = 1 << 30
-TIMEOUT_S = 120.0
-ENDED = "store-process"
-RESTART_AFTER_S = 0.5
+from weir.wire.channel import Closed
+from weir.wire.protocol import Json, JsonObject, decode, problem_from_json
 
 
 class Transaction(Protocol):
@@ -53,18 +35,8 @@ class StoreClient:
     """Thread-safe. The methods of `ConfigStore` that the agent needs, with their errors; also `Unavailable`
     (`store-process`) when the process ended or kept silent."""
 
-    def __init__(self, database: Path, uid: int) -> None:
-        """`uid`: whose the files are, whatever the files say."""
-        self._database = database
-        self._uid = uid
-        self._lock = threading.Lock()
-        self._channels = {name: _Channel() for name in CHANNELS}
-        self._process: subprocess.Popen[bytes] | None = None
-        self._started_at = 0.0
-
-    def close(self) -> None:
-        with self._lock:
-            self._end()
+    def __init__(self, process: StoreProcess) -> None:
+        self._process = process
 
     def look(self) -> tuple[int, bytes]:
         """The head and its digest."""
@@ -104,7 +76,7 @@ class StoreClient:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """Hold the store's write lock; COMMIT on leaving, ROLLBACK on any exception."""
-        with self._channels["write"].in_use:
+        with self._process.channels["write"].in_use:
             begun = self._ask("write", "begin")
             try:
                 yield _Transaction(self, _integer(begun, "head"), _pending(begun))
@@ -140,9 +112,9 @@ class StoreClient:
 
     def _stream(self, name: str, method: str, answer: JsonObject, **params: Json) -> Iterator[list[Any]]:
         """The lists of an answer; what ends it goes into `answer`."""
-        channel = self._channels[name]
+        channel = self._process.channels[name]
         with channel.in_use:
-            self._require_process(channel)
+            self._process.require(channel)
             finished = False
             try:
                 channel.send({"method": method, **params})
@@ -159,94 +131,9 @@ class StoreClient:
                 ) from error
             finally:
                 if not finished:
-                    self._lose(channel)
+                    self._process.lose(channel)
         if "problem" in answer:
             raise problem_from_json(answer["problem"])
-
-    def _require_process(self, channel: _Channel) -> None:
-        """Start the process unless it runs. Raises `Unavailable` when it has just been started."""
-        with self._lock:
-            if channel.connected:
-                return
-            self._end()
-            if time.monotonic() - self._started_at < RESTART_AFTER_S:
-                raise Unavailable("the process that reads the configuration keeps ending", code=ENDED)
-            self._started_at = time.monotonic()
-            self._start()
-
-    def _start(self) -> None:
-        theirs = [channel.connect() for channel in self._channels.values()]
-        numbers = [end.fileno() for end in theirs]
-        command = [sys.executable, "-m", "weir.agent.store_server", str(self._database)]
-        try:
-            self._process = subprocess.Popen(
-                [*command, str(self._uid), str(_gid(self._uid)), *map(str, numbers)],
-                pass_fds=numbers,
-                stdin=subprocess.DEVNULL,
-                cwd="/",
-            )
-        except OSError as error:
-            raise Unavailable(f"the configuration cannot be read: {error}", code=ENDED) from error
-        finally:
-            for end in theirs:
-                end.close()
-
-    def _lose(self, channel: _Channel) -> None:
-        """An answer was broken off: nothing that follows on its connection can be understood."""
-        with self._lock:
-            if channel.connected:
-                self._end()
-
-    def _end(self) -> None:
-        for channel in self._channels.values():
-            channel.disconnect()
-        if self._process is not None:
-            self._process.kill()
-            log.debug("the process that reads the configuration ended (%d)", self._process.wait())
-            self._process = None
-
-
-class _Channel:
-    """One connection to the process."""
-
-    def __init__(self) -> None:
-        self.in_use = threading.RLock()
-        self._socket: socket.socket | None = None
-        self._reader: LineReader | None = None
-
-    @property
-    def connected(self) -> bool:
-        return self._socket is not None
-
-    def connect(self) -> socket.socket:
-        """The other end."""
-        self._socket, theirs = socket.socketpair()
-        self._reader = LineReader(self._socket, MAX_LINE_BYTES)
-        return theirs
-
-    def disconnect(self) -> None:
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for an answer
-            self._socket = self._reader = None
-
-    def send(self, request: JsonObject) -> None:
-        if self._socket is None:
-            raise Closed(clean=False)
-        send_all(self._socket, encode_line(request), time.monotonic() + TIMEOUT_S)
-
-    def lines(self) -> Iterator[Json]:
-        reader, deadline, received_bytes = self._reader, time.monotonic() + TIMEOUT_S, 0
-        while reader is not None:
-            line = reader.read_line(deadline)
-            received_bytes += len(line)
-            if received_bytes > MAX_ANSWER_BYTES:
-                raise OSError("an answer without end")
-            found = decode(line)
-            if not isinstance(found, list | dict):
-                raise OSError("an answer that is none")
-            yield found
-        raise Closed(clean=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +147,6 @@ class _Transaction:
 
     def roll_back_pending(self) -> int:
         return _integer(self.client._ask("write", "roll_back"), "number")
-
-
-def _gid(uid: int) -> int:
-    """The user's own group; the same number where nobody has that id."""
-    try:
-        return pwd.getpwuid(uid).pw_gid
-    except KeyError:
-        return uid
 
 
 def _object(kind: object, object_id: object, body: object) -> ConfigObject | None:

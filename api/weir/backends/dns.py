@@ -26,7 +26,6 @@ from weir.parts.explained import Line
 
 CONF = "unbound.conf"
 UNIT = "unbound.service"
-CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 LEARN_S = 1.0
 """For so long somebody who asks for the state waits."""
 _OF_ALL = ("dns", "dns-record", "dns-forward", "dns-block-list", "interface", "dhcp-server")
@@ -37,7 +36,7 @@ class DnsBackend(DaemonBackend[Wanted]):
 
     learns = ("dns",)
 
-    def __init__(self, folder: Path, *, is_unit: bool = False, ca_bundle: Path = CA_BUNDLE) -> None:
+    def __init__(self, folder: Path, ca_bundle: Path, *, is_unit: bool = False) -> None:
         self.unbound = Unbound(folder)
         self._ca_bundle = ca_bundle
         self._wanted: Wanted = {}

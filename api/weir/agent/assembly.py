@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent is made of, put together and run."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from weir.adapters import data_partition, rauc
+from weir.adapters.class_lines import ClassLines
+from weir.adapters.datapath import Datapath
+from weir.adapters.ethtool import takes_tags_off
+from weir.adapters.events import Events, RuleEvents
+from weir.adapters.frr import Frr
+from weir.adapters.machine import power_off, restart
+from weir.adapters.machine_name import MachineName
+from weir.adapters.netlink import Links
+from weir.adapters.reverse_path import checks_strictly
+from weir.adapters.share_controller import ShareController
+from weir.adapters.time_zone import TimeZone
+from weir.adapters.xdp_features import xdp_features
+from weir.agent import (
+    capabilities,
+    dialler,
+    early,
+    ground,
+    learning,
+    protocols,
+    tunnels,
+    uplink_monitor,
+)
+from weir.agent import links as combined
+from weir.agent.alerts import Alerts
+from weir.agent.appliance import Appliance, Machine
+from weir.agent.capacity import Capacity
+from weir.agent.configuration import Configuration
+from weir.agent.connections import Connections
+from weir.agent.customer_line import CustomerLine
+from weir.agent.delegations import Delegations
+from weir.agent.dhcp6_clients import Dhcp6Clients
+from weir.agent.dhcp_clients import DhcpClients
+from weir.agent.executor import Executor
+from weir.agent.following import Following
+from weir.agent.given_leases import GivenLeases
+from weir.agent.guard import Guard
+from weir.agent.handlers import Handlers
+from weir.agent.hosts import Hosts
+from weir.agent.kept_routes import KeptRoutes
+from weir.agent.last_good import LastGood
+from weir.agent.lease_clients import LeaseClients
+from weir.agent.lease_names import LeaseNames
+from weir.agent.leases import Leases
+from weir.agent.notify import notify
+from weir.agent.options import lasting, state_folder
+from weir.agent.outside import Outside
+from weir.agent.packet_path import PacketPath
+from weir.agent.packet_sizes import Merging
+from weir.agent.reconciler import Reconciler
+from weir.agent.routing import Routing
+from weir.agent.sampler import Sampler
+from weir.agent.secrets import Secrets
+from weir.agent.sending import Sending
+from weir.agent.sharing import Sharing
+from weir.agent.states import States
+from weir.agent.store_client import StoreClient
+from weir.agent.store_process import StoreProcess
+from weir.agent.tools import Tools
+from weir.agent.updates import Updates
+from weir.agent.uplink_monitor import UplinkMonitor
+from weir.agent.uplinks import Uplinks
+from weir.backends import tuning
+from weir.backends.announcing import AnnouncingBackend
+from weir.backends.autoconf import AutoconfBackend
+from weir.backends.daemons import Learn
+from weir.backends.dhcp import DhcpBackend
+from weir.backends.dns import DnsBackend
+from weir.backends.fast import FastPaths
+from weir.backends.firewall import FirewallBackend
+from weir.backends.forwarding import ForwardingBackend
+from weir.backends.htb import HtbBackend
+from weir.backends.modes import PortModes
+from weir.backends.naming import NamingBackend
+from weir.backends.network import NetworkBackend
+from weir.backends.ntp import NtpBackend
+from weir.backends.ports import PortsBackend
+from weir.backends.routes import RoutesBackend
+from weir.backends.sets import SetsBackend
+from weir.backends.tables import TablesBackend
+from weir.backends.tuning import TuningBackend
+from weir.backends.uplinks import UplinksBackend
+from weir.model.objects import Kind
+from weir.model.problem import Problem
+from weir.parts import DHCP, DNS, NETWORK
+from weir.parts import dhcp as dhcp_part
+from weir.parts import dns as dns_part
+from weir.wire.server import AgentServer, Handler, Peer
+
+log = logging.getLogger(__name__)
+
+
+def run(options: argparse.Namespace, called: MachineName, process: StoreProcess, stack: ExitStack) -> None:
+    """Until a signal ends it. `process` may run already. Raises `Problem` when it cannot start."""
+    state_dir = state_folder(options)
+    wait_for_signal = ground.signals(stack)
+    links = stack.enter_context(closing(Links()))
+    early.take_over(state_dir, links)
+    capacity = Capacity(options.update_dir, options.capacity)
+    store = StoreClient(process)
+    last_good = stack.enter_context(closing(LastGood(options.last_good or state_dir / "last-good.db")))
+    datapath = ground.open_datapath(options, capacity.slots(partial(_queues, store, last_good)))
+    stack.callback(datapath.close)
+    lines, share = _at_lines(datapath, stack)
+    secrets, refusals = _secrets(options), capabilities.qdisc_refusals()
+    modes = PortModes(refusals)
+    frr, routing = Frr(options.frr_run_dir, state_dir), Routing(datapath)
+    routing.begin()
+    fast = FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off, routing.largest, checks_strictly)
+    sending = Sending(datapath, fast.doubt)
+    sending.begin()
+    ports = PortsBackend(datapath, links, modes, fast)
+    held, dialling = tunnels.opened(stack), dialler.opened(state_dir, links, stack, options.sets_clock)
+    routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, links, secrets)
+    served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
+    outside = Outside(options, secrets, NamingBackend(called, state_dir / "own-name"), frr, stack)
+    made = {**combined.backends(held, links, state_dir, secrets, dialling), **outside.backends}
+    resolver, (announcing, slaac) = _resolver(options, state_dir), _ipv6(options, state_dir)
+    made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
+    executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
+    events = stack.enter_context(closing(Events()))
+    refusing, following = partial(capacity.explaining, lines.capacity), Following(store, last_good)
+    configuration = Configuration(executor, Sharing(share), following, lines.capacity, refusing=refusing)
+    clients = _clients(links, executor, configuration)
+    reconciler = _reconciler(options, configuration, events, links, clients, share, routing, sending)
+    guard = _guard(options, datapath, configuration, reconciler, routing_protocols.identity, stack)
+    found = capabilities.Capabilities(refusals, frr, options.library)
+    data = partial(data_partition.state, options.data_state)
+    handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
+    ways = uplink_monitor.followed(configuration, links, stack)
+    learnt = combined.sources(held, configuration, stack, announcing.learn, slaac.learn, dialling.learn)
+    learnt |= ways.sources() | outside.sources
+    states = _states(executor, frr, configuration, served, resolver, learnt)
+    machine = _machine(options, data, ways, outside.alerts, stack)
+    beside = _beside(configuration, datapath, links, served, machine[-1], ways, stack)
+    parts = (handlers, secrets, states, *beside, *machine, outside.alerts)
+    server = _server(options, parts, handlers.closed)
+    server.start()
+    stack.callback(server.stop)
+    stack.callback(_stop, clients)
+    names = LeaseNames(served.leases, resolver, partial(_asked_of_services, configuration))
+    _begin((reconciler, guard, names, protocols.keeping(routing_protocols, configuration)), stack)
+    found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
+    stack.callback(found.stop)
+    log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
+    notify("READY=1")
+    wait_for_signal()
+    notify("STOPPING=1")
+    log.info("stopping; the kernel goes on as it is")
+
+
+def _begin(threads: Sequence[Reconciler | Guard | LeaseNames | KeptRoutes], stack: ExitStack) -> None:
+    for thread in threads:
+        thread.start()
+        stack.callback(thread.stop)
+
+
+def _at_lines(datapath: Datapath, stack: ExitStack) -> tuple[ClassLines, ShareController]:
+    """What reads and writes the lines of classes."""
+    lines, share = ClassLines(datapath), ShareController(datapath)
+    stack.callback(lines.close)
+    stack.callback(share.stop)
+    return lines, share
+
+
+def _beside(
+    configuration: Configuration,
+    datapath: Datapath,
+    links: Links,
+    served: DhcpBackend,
+    looking: Sampler,
+    uplinks: UplinkMonitor,
+    stack: ExitStack,
+) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath]:
+    """Who tells of the stations beside the router, and of what is on the way to others."""
+    given = GivenLeases(configuration, served.leases)
+    tools = Tools(partial(_fast_paths, configuration))
+    stack.callback(tools.stop)
+    line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways)
+    path = PacketPath(configuration, datapath)
+    return Hosts(configuration, datapath, links, given.names), given, tools, line, path
+
+
+def _fast_paths(configuration: Configuration) -> frozenset[str] | None:
+    """The interfaces whose packets may pass beside the network stack; None: not known."""
+    if not configuration.loaded:
+        return None
+    decisions = dict(configuration.executor.decisions)
+    return frozenset(name for name, decision in decisions.items() if decision.fast)
+
+
+def _resolver(options: argparse.Namespace, state_dir: Path) -> DnsBackend:
+    folder = state_dir / "daemons" / "dns"
+    return DnsBackend(folder, options.ca_bundle, is_unit=options.sets_clock)
+
+
+def _ipv6(options: argparse.Namespace, state_dir: Path) -> tuple[AnnouncingBackend, AutoconfBackend]:
+    """Who tells hosts of the router, and who learns of other routers."""
+    folder, memory = state_dir / "daemons" / "announcing", lasting(options) / "announced.json"
+    announcing = AnnouncingBackend(folder, memory, is_unit=options.sets_clock)
+    return announcing, AutoconfBackend(state_dir / "autoconf.json")
+
+
+def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:
+    with configuration.lock:
+        compiled = configuration.compiled
+        return (compiled.of(DNS), compiled.of(DHCP)) if configuration.loaded else ({}, {})
+
+
+def _machine(
+    options: argparse.Namespace,
+    data: Callable[[], dict[str, Any] | None],
+    uplinks: UplinkMonitor,
+    alerts: Alerts,
+    stack: ExitStack,
+) -> tuple[Updates, Appliance, Sampler]:
+    updates = Updates(
+        rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
+    )
+    machine = Machine(data, data_partition.request_reset, restart, power_off)
+    looking = Sampler(period_s=options.look_interval_s, uplinks=uplinks.looks, looked=alerts.looked)
+    looking.start()
+    stack.callback(looking.stop)
+    return updates, Appliance(machine, TimeZone(), updates.busy), looking
+
+
+def _executor(
+    options: argparse.Namespace,
+    links: Links,
+    tables: TablesBackend,
+    ports: PortsBackend,
+    modes: PortModes,
+    frr: Frr,
+    parts: Mapping[str, Any],
+) -> Executor:
+    state_dir = state_folder(options)
+    rules = FirewallBackend()
+    return Executor(
+        sets=SetsBackend(rules.forget_flows),
+        firewall=rules,
+        network=NetworkBackend(links, state_dir / "original-mtus.json"),
+        tuning=TuningBackend(tuning.load(options.tuning), links),
+        tables=tables,
+        htb=HtbBackend(modes),
+        ports=ports,
+        forwarding=ForwardingBackend(),
+        routes=RoutesBackend(frr),
+        **parts,
+        leases=Leases(state_dir / "leases.json"),
+        delegations=Delegations(state_dir / "delegations.json", lasting(options) / "subnets.json"),
+        known_uplinks=Uplinks(state_dir / "uplinks.json"),
+        uplinks=UplinksBackend(links),
+        ntp=NtpBackend(state_dir / "daemons" / "ntp", sets_clock=options.sets_clock),
+    )
+
+
+def _states(
+    executor: Executor,
+    frr: Frr,
+    configuration: Configuration,
+    served: DhcpBackend,
+    resolver: DnsBackend,
+    of_links: Mapping[Kind, Learn],
+) -> States:
+    counted = {
+        "firewall-rule": executor.firewall.counted,
+        "nat-rule": executor.firewall.connections,
+        "zone": executor.firewall.zones,
+        "zone-policy": executor.firewall.policies,
+        **learning.sources(frr, configuration),
+        "dhcp-reservation": served.learn_reservations,
+        "dns-forward": resolver.learn_forwards,
+    }
+    learnt = {**executor.learners(), **of_links}
+    return States({**counted, **protocols.sources(frr, configuration), **learnt})
+
+
+def _secrets(options: argparse.Namespace) -> Secrets:
+    """Their key lies where the copy of what runs does: in a folder of root's own that lasts."""
+    return Secrets(lasting(options))
+
+
+def _queues(store: StoreClient, last_good: LastGood) -> int:
+    """As many as may have to be brought to the kernel: of the store, which it asks, or of what ran last."""
+    try:
+        stored = store.count("queue")
+    except Problem:
+        stored = 0
+    return max(stored, last_good.count("queue"))
+
+
+def _reconciler(
+    options: argparse.Namespace,
+    configuration: Configuration,
+    events: Events,
+    links: Links,
+    clients: tuple[LeaseClients, ...],
+    share: ShareController,
+    routing: Routing,
+    sending: Sending,
+) -> Reconciler:
+    """With what it looks after besides the configuration: sizes of merged packets, and leases once loaded."""
+    merging = Merging(
+        links, lambda: dict(configuration.executor.decisions), lambda: share.state().slowest_bps
+    )
+    return Reconciler(
+        configuration,
+        events,
+        scan_s=options.scan_interval_s,
+        check_s=options.check_interval_s,
+        fit_sizes=merging.fit,
+        follow_leases=partial(_follow_leases, clients, configuration),
+        keep_early=_early_start(options.early_file, configuration),
+        routing=routing,
+        sending=sending,
+    )
+
+
+def _clients(links: Links, executor: Executor, configuration: Configuration) -> tuple[LeaseClients, ...]:
+    """Who asks providers for addresses and prefixes."""
+    return (
+        DhcpClients(links, executor.leases, configuration.take_lease),
+        Dhcp6Clients(links, executor.delegations, configuration.follow_delegations),
+    )
+
+
+def _stop(clients: tuple[LeaseClients, ...]) -> None:
+    for each in clients:
+        each.stop()
+
+
+def _follow_leases(clients: tuple[LeaseClients, ...], configuration: Configuration) -> None:
+    if configuration.loaded:
+        for each in clients:
+            each.follow(configuration.compiled.of(NETWORK))
+
+
+def _guard(
+    options: argparse.Namespace,
+    datapath: Datapath,
+    configuration: Configuration,
+    reconciler: Reconciler,
+    routing: Callable[[], object],
+    stack: ExitStack,
+) -> Guard:
+    rules = RuleEvents()
+    stack.callback(rules.close)
+    return Guard(
+        datapath,
+        rules,
+        configuration.drift,
+        reconciler.look,
+        mount_pins=partial(ground.mount_pins, options.pin_dir),
+        routing=lambda: (routing(), configuration.executor.daemons()),
+        period_s=options.guard_interval_s,
+    )
+
+
+def _tracked(executor: Executor, stack: ExitStack) -> Callable[[], dict[str, Any] | None]:
+    found = Connections(lambda: executor.firewall.uncounted_reason)
+    found.start()
+    stack.callback(found.stop)
+    return found.to_json
+
+
+def _early_start(path: Path | None, configuration: Configuration) -> Callable[[], None]:
+    return (lambda: None) if path is None else partial(early.EarlyStart(path).follow, configuration)
+
+
+class _Answers(Protocol):
+    """What has methods of the agent's socket."""
+
+    def table(self) -> Mapping[str, Handler]: ...
+
+
+def _server(
+    options: argparse.Namespace,
+    parts: Sequence[_Answers],
+    on_close: Callable[[Peer], None],
+) -> AgentServer:
+    """Root may connect, and the user of the API where one is named."""
+    return AgentServer(
+        options.socket,
+        {name: handler for part in parts for name, handler in part.table().items()},
+        allowed_uids={0} if options.api_uid is None else {0, options.api_uid},
+        socket_uid=-1 if options.api_uid is None else options.api_uid,
+        socket_mode=0o600,
+        on_close=on_close,
+    )
+
+
+def _without_pacing(modes: PortModes, configuration: Configuration, reason: str) -> None:
+    """fq is there but does not pace: the ports fall back to policing."""
+    modes.refuse("fq", reason)
+    configuration.reconcile(("ports",))
