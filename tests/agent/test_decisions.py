@@ -117,8 +117,11 @@ def random_rule(rng: random.Random, number: int) -> FirewallRule:
 
 
 def random_nat(rng: random.Random, number: int) -> NatRule:
-    said = {key: value for key, value in random_match(rng).items() if key in ("source", "destination")}
-    said = {key: tuple(text for text in value if ":" not in text) for key, value in said.items()}
+    said = {
+        key: value for key, value in random_match(rng).items() if key in ("source", "destination", "time")
+    }
+    for key in {"source", "destination"} & said.keys():
+        said[key] = tuple(text for text in said[key] if ":" not in text)
     ports = {"protocol": "udp", "ports": (str(rng.choice(PORTS)),)}
     match rng.randrange(5):
         case 0:

@@ -122,7 +122,7 @@ def configured(
     store = ConfigStore.open(folder / "weir.db")
     names = (*(part.name for part in PARTS), *SHAPING_STAGES)
     backends: dict[str, Any] = {name: Nothing() for name in names}
-    backends["network"].read = lambda: SimpleNamespace(links=("lan0", "lan1"))
+    backends["network"].read = lambda: SimpleNamespace(links=("lan0", "lan1", "wan0"))
     backends["tables"].topics = frozenset(("hooks",))
     executor = Executor(**backends | others, parts=parts)
     sharing: Any = SimpleNamespace(reset=lambda _: None, follow=lambda _: None)

@@ -14,21 +14,28 @@ import pytest
 
 from lab import netns
 from lab.measure import bound
-from tests.agent.ends import INSIDE, OUTSIDE, three_ends
+from tests.agent.ends import INSIDE, OUTSIDE, ROUTER_OUT, three_ends
 from tests.agent.test_parts import configured
 from tests.agent.test_schedules import EVERY_DAY, HOUR, WORKDAYS, Clock
 from weir.adapters import nft
 from weir.agent.configuration import Configuration
 from weir.agent.explain import explain_object
 from weir.backends.firewall import FirewallBackend, FirewallWanted, table_of
+from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.nat_rule import NatRule
 from weir.model.document import Change, Document
-from weir.model.objects import TimeWindow
+from weir.model.interface import Interface
+from weir.model.objects import ConfigObject, TimeWindow
 from weir.parts import FIREWALL, PARTS
 
 MONDAY = datetime(2026, 1, 5)
 WORK = TimeWindow(8 * HOUR, 18 * HOUR, WORKDAYS)
 CLIENT, SERVER = INSIDE[0], OUTSIDE[0]
+OUTER = (
+    Interface("wan0", role="wan", addresses=(f"{ROUTER_OUT}/24",)),
+    Firewall(masquerade=False, drop_new_from_wan=False),
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +53,8 @@ class Timed:
         self.server = bound(outside, SERVER)
         self._inside = inside
         self.client = bound(inside, CLIENT)
+        self.seen_as = ""
+        """From which address the server had the last packet that passed."""
         self._sent = 0
 
     def at(self, local: datetime) -> None:
@@ -66,6 +75,7 @@ class Timed:
         try:
             while (heard := self.server.recvfrom(64))[0] != words:
                 pass
+            self.seen_as = str(heard[1][0])
             self.server.sendto(words, heard[1])
             return sender.recv(64) == words
         except TimeoutError:
@@ -87,13 +97,13 @@ class Timed:
 
 @contextmanager
 def running(
-    folder: Path, ends: tuple[str, str, str], starts: datetime, *rules: FirewallRule
+    folder: Path, ends: tuple[str, str, str], starts: datetime, *rules: ConfigObject
 ) -> Iterator[Timed]:
     clock = Clock(starts)
     with netns.inside(ends[0]):
         netns.run(["nft", "flush", "ruleset"])
         with configured(folder, PARTS, clock, firewall=FirewallBackend()) as configuration:
-            configuration.apply(0, 1, [Change("firewall-rule", rule.id, None, rule) for rule in rules])
+            configuration.apply(0, 1, [Change(rule.kind, rule.id, None, rule) for rule in rules])
             timed = Timed(configuration, clock, ends)
             try:
                 yield timed
@@ -176,6 +186,15 @@ def test_a_rule_before_it_that_accepts_what_is_established_keeps_connections(
         assert router.passes() and not router.opens()
 
 
+def test_connections_are_known_when_the_first_hours_begin(tmp_path: Path, ends: tuple[str, str, str]) -> None:
+    """Also where no rule in force looked at connections before."""
+    rule = forward("busy", protocol="udp", ct_state=("new",), time=WORK)
+    with running(tmp_path, ends, MONDAY.replace(hour=7), rule) as router:
+        assert router.passes()
+        router.at(MONDAY.replace(hour=8))
+        assert router.passes() and not router.opens()
+
+
 def test_an_edge_that_nobody_has_looked_at_yet_is_no_drift(
     tmp_path: Path, ends: tuple[str, str, str]
 ) -> None:
@@ -202,3 +221,49 @@ def test_a_rule_that_comes_outside_its_hours_is_explained_so(
         assert found["agrees"] and found["lines"][0]["system"] == "in chain forward"
         netns.run(["nft", "flush chain inet weir forward"])
         assert not explain_object(router.configuration, "firewall-rule", "busy")["agrees"]
+
+
+def test_a_nat_rule_translates_what_begins_in_its_hours_to_the_end(
+    tmp_path: Path, ends: tuple[str, str, str]
+) -> None:
+    """Also where it is the only one: without a chain of NAT the kernel forgets what it gave whom."""
+    rule = NatRule("work", "source", interface="wan0", to_address=f"{ROUTER_OUT}/32", time=WORK)
+    with running(tmp_path, ends, MONDAY.replace(hour=7, minute=59), *OUTER, rule) as router:
+        assert router.opens() and router.seen_as == CLIENT
+        router.at(MONDAY.replace(hour=8))
+        assert router.passes() and router.seen_as == ROUTER_OUT
+        router.at(MONDAY.replace(hour=18))
+        assert router.passes() and router.seen_as == ROUTER_OUT, "it goes on as it began"
+        assert router.opens() and router.seen_as == CLIENT
+        found = explain_object(router.configuration, "nat-rule", "work")
+        assert found["agrees"] and "outside its hours" in found["lines"][0]["system"]
+        assert "08:00-18:00 mon,tue,wed,thu,fri" in found["lines"][0]["compiled"]
+        with netns.inside(router.router):
+            counted = router.configuration.executor.firewall.connections(["work"])
+        assert counted == {"work": {"connections": 1}}
+        assert router.configuration.drift.to_json() == []
+
+
+def test_hosts_outside_are_led_to_one_server_by_day_and_to_another_by_night(
+    tmp_path: Path, ends: tuple[str, str, str]
+) -> None:
+    def to(name: str, address: str, time: TimeWindow | None) -> NatRule:
+        return NatRule(
+            name,
+            "destination",
+            interface="wan0",
+            protocol="udp",
+            ports=("5000",),
+            to_address=f"{address}/32",
+            hairpin=False,
+            time=time,
+        )
+
+    rules = to("a", INSIDE[0], TimeWindow(8 * HOUR, 18 * HOUR, EVERY_DAY)), to("b", INSIDE[1], None)
+    with running(tmp_path, ends, MONDAY.replace(hour=7), *OUTER, *rules) as router:
+        for hour, address in ((7, INSIDE[1]), (8, INSIDE[0]), (18, INSIDE[1])):
+            router.at(MONDAY.replace(hour=hour))
+            with bound(ends[1], address, 5000) as server, bound(ends[2], OUTSIDE[1]) as caller:
+                caller.sendto(b"?", (ROUTER_OUT, 5000))
+                server.settimeout(1.0)
+                assert server.recvfrom(8)[0] == b"?"

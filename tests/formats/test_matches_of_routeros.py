@@ -124,6 +124,11 @@ def addresses(network: str, host: str, half: str, other_half: str) -> Taken:
         "protocol=tcp dst-port=22,80-90": ({"protocol": "tcp", "ports": ["22", "80-90"]},),
         "protocol=17 dst-port=!1-52,54-65535": ({"protocol": "udp", "ports": ["53"]},),
         "protocol=sctp": ({"protocol": "sctp"},),
+        "time=8h-18h,tue,mon": ({"time": {"start": "08:00", "end": "18:00", "days": ["mon", "tue"]}},),
+        "time=22:00:00-06:00:00,sun,mon,tue,wed,thu,fri,sat": tuple(
+            {"time": {"start": start, "end": end, "days": list(DAYS)}}
+            for start, end in (("22:00", "24:00"), ("00:00", "06:00"))
+        ),
     }
 
 
@@ -142,11 +147,6 @@ def of_filters(of_addresses: Taken, icmp: str, echo: int) -> Taken:
         "connection-state=!new,untracked": ({"ct_state": ["established", "related", "invalid"]},),
         "limit=50,5:packet": ({"rate_per_s": 50},),
         "limit=120/1m,10:packet": ({"rate_per_s": 2, "burst": 10},),
-        "time=8h-18h,tue,mon": ({"time": {"start": "08:00", "end": "18:00", "days": ["mon", "tue"]}},),
-        "time=22:00:00-06:00:00,sun,mon,tue,wed,thu,fri,sat": tuple(
-            {"time": {"start": start, "end": end, "days": list(DAYS)}}
-            for start, end in (("22:00", "24:00"), ("00:00", "06:00"))
-        ),
         "in-interface=ether3": ({"in_interface": "ether3"},),
         "out-interface=ether3": ({"out_interface": "ether3"},),
         "in-interface-list=WAN": ({"source_set": "wan-interfaces"}, {"in_interface": "ether1"}),
@@ -185,7 +185,6 @@ ONLY_SOME_ACTIONS = ("reject-with=tcp-reset", "jump-target=more", "address-list=
 SRC = (
     *("in-interface=ether3", "in-interface-list=WAN", "dst-address-type=local", "connection-state=new"),
     *("limit=50,5:packet", "randomise-ports=yes", "same-not-by-dst=yes", "to-ports=1-9", "to-addresses=a"),
-    "time=8h-18h,mon",
     *("jump-target=more", "address-list=a", "protocol=icmp", "to-addresses=192.0.2.1-192.0.2.9"),
 )
 DST = tuple(said.replace("in-interface", "out-interface") for said in SRC if "address-type" not in said)

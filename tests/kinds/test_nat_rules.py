@@ -19,6 +19,8 @@ from weir.parts import FIREWALL
 from weir.parts import nat as translations
 from weir.parts.rule import PacketRule
 
+FORWARD = {"type": "destination", "protocol": "tcp", "ports": ["8443"], "to_address": "10.64.0.2"}
+
 
 @pytest.fixture(scope="module")
 def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
@@ -35,6 +37,10 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
                 "/nat-rules/taken",
                 {"type": "destination", "protocol": "tcp", "ports": ["7000-7009"], "to_address": "10.64.0.9"},
             ),
+            (
+                "/nat-rules/by-day",
+                {**FORWARD, "ports": ["7100-7109"], "time": {"end": "08:00"}},
+            ),
         ):
             etag = found.api("GET", path).json.get("etag")
             answer = found.api("PUT", path, body, etag=etag)
@@ -42,7 +48,6 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         yield found
 
 
-FORWARD = {"type": "destination", "protocol": "tcp", "ports": ["8443"], "to_address": "10.64.0.2"}
 ONE = {"type": "one-to-one", "destination": ["198.51.100.0/28"], "to_address": "10.64.9.0/28"}
 SIX = {"type": "prefix", "destination": ["2001:db8:1::/48"], "to_address": "fd00:1::/48"}
 
@@ -68,6 +73,9 @@ SIX = {"type": "prefix", "destination": ["2001:db8:1::/48"], "to_address": "fd00
         ({**FORWARD, "connections": 7}, "read-only"),
         ({**FORWARD, "ports": ["7005"]}, "port-taken"),
         ({**FORWARD, "ports": ["80", "6990-7000"], "interface": "wan0"}, "port-taken"),
+        ({**FORWARD, "ports": ["7005"], "time": {"end": "08:00"}}, "port-taken"),
+        ({**FORWARD, "ports": ["7105"], "time": {"end": "08:00"}}, "port-taken"),
+        ({**FORWARD, "time": {"start": "22:00", "end": "06:00"}}, "bad-time"),
         ({**FORWARD, "ports": ["8000-8100"]}, "takes-open-port"),
         ({**FORWARD, "protocol": "any", "ports": []}, "takes-open-port"),
         ({**FORWARD, "protocol": "udp", "ports": ["51820"]}, "takes-open-port"),
@@ -104,6 +112,8 @@ def test_what_cannot_be_is_refused_with_a_reason(router: Toy, said: dict[str, An
         {**FORWARD, "ports": ["7005"], "protocol": "udp"},
         {**FORWARD, "ports": ["7005"], "destination": ["198.51.100.7"]},
         {**FORWARD, "ports": ["7005"], "disabled": True},
+        {**FORWARD, "ports": ["7105"], "time": {"start": "18:00"}, "position": 1},
+        {**FORWARD, "ports": ["7105"], "position": 2**50},
         {**FORWARD, "ports": ["8022"], "destination": ["198.51.100.7"]},
         {"type": "redirect", "protocol": "tcp", "ports": ["443"], "interface": "lan0"},
         ONE,

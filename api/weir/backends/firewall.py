@@ -45,6 +45,11 @@ _CHAINS = (
 _ELSEWHERE = frozenset({"sources"})
 """Done by the table of connections."""
 _OFFLOADED = ("tcp", "udp")
+_TRACK = ("zone", "masquerade", "snat", "dnat", "redirect")
+_TRACKING_RULE = (
+    "connections are tracked outside hours, too",
+    (canonical(match({"ct": {"key": "state"}}, "new", "in")),),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,10 +292,19 @@ def table_of(wanted: FirewallWanted) -> Table | None:
         filled.setdefault(rule.chain, []).append(rule)
         if rule.verdict in ("jump", "goto"):
             filled.setdefault(rule.target, [])
+    for rule in wanted.rules:
+        if rule.chain in NAT_CHAINS:
+            # Without a chain the kernel translates no more, connections that exist neither.
+            filled.setdefault(rule.chain, [])
+    tracking = _tracking_chain(wanted)
+    if tracking:
+        filled.setdefault(tracking, [])
     hooks = {name: (kind, hook, priority) for name, kind, hook, priority in _CHAINS}
     chains = {}
     for name, rules in filled.items():
         lines = [(rule.comment, texts(rule)) for rule in rules]
+        if name == tracking:
+            lines.append(_TRACKING_RULE)
         if name == "forward" and wanted.flow_devices:
             lines.insert(_flow_place(rules), _flow_rule())
         if name in hooks:
@@ -301,6 +315,19 @@ def table_of(wanted: FirewallWanted) -> Table | None:
         chains["forward"] = Chain("forward", *hooks["forward"], "accept", (_flow_rule(),))
     counters = frozenset(rule.counter for rule in wanted.rules if rule.counter)
     return Table(chains, wanted.flow_devices, counters)
+
+
+def _tracking_chain(wanted: FirewallWanted) -> str:
+    """Where a rule has to stand that does nothing but make the kernel track connections, as those that need
+    it are all outside their hours; "" = nowhere. When their hours begin, connections that exist are known."""
+    if any(map(_makes_track, wanted.in_force)):
+        return ""
+    return next((rule.chain for rule in wanted.rules if _makes_track(rule)), "")
+
+
+def _makes_track(rule: PacketRule) -> bool:
+    """Whether the kernel tracks connections because of this rule: it looks at them, or changes them."""
+    return bool(rule.ct_states) or rule.is_forwarded or rule.verdict in _TRACK
 
 
 def _flow_place(rules: Sequence[PacketRule]) -> int:

@@ -20,6 +20,7 @@ from weir.model.members import ports_of
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning
+from weir.model.schedule import TimeWindow
 
 _KIND = NatRule.kind
 _FORWARDS = ("destination", "redirect")
@@ -263,9 +264,9 @@ Forward = tuple[int, int, tuple[int, str]]
 
 
 def _hidden(view: View) -> dict[str, str]:
-    """From a rule to one before it that takes a port of its."""
+    """From a rule to one before it that takes a port of its, at any time or in the same hours."""
     outside = [item.id for item in wans(view.document)]
-    groups: dict[Any, list[Forward]] = {}
+    groups: dict[Any, dict[TimeWindow | None, list[Forward]]] = {}
     for rule in view.document.every(NatRule):
         if rule.disabled or rule.type not in _FORWARDS:
             continue
@@ -274,11 +275,18 @@ def _hidden(view: View) -> dict[str, str]:
         for interface in outside if rule.interface is None else (rule.interface,):
             for family in families(rule):
                 for protocol in protocols:
-                    group = groups.setdefault((interface, family, protocol, *matched), [])
-                    group += [(first, last, (rule.position, rule.id)) for first, last in spans]
+                    group = groups.setdefault((interface, family, protocol, *matched), {})
+                    forwards = group.setdefault(rule.time, [])
+                    forwards += [(first, last, (rule.position, rule.id)) for first, last in spans]
     found: dict[str, str] = {}
     for group in groups.values():
-        found.update(_overlapping(group))
+        always = group.get(None, [])
+        ever = {rule for _, _, (_, rule) in always}
+        for hours, forwards in group.items():
+            found.update(_overlapping(forwards))
+            if hours is not None:
+                pairs = _overlapping([*always, *forwards])
+                found.update((second, first) for second, first in pairs if second not in ever)
     return found
 
 
@@ -317,6 +325,7 @@ KIND = Declaration(
         "ports",
         "to_address",
         "to_port",
+        "time",
         "comment",
     ),
     argument="rule_id",

@@ -11,6 +11,7 @@ from weir.fields import (
     Choice,
     Comment,
     Flag,
+    Hours,
     Many,
     Port,
     Ports,
@@ -21,6 +22,7 @@ from weir.fields import (
 )
 from weir.model import limits
 from weir.model.objects import ConfigObject, Kind
+from weir.model.schedule import TimeWindow
 
 _MAX_PREFIXES = 64
 _HAS_TARGET = When("type", ("destination", "source", "one-to-one", "prefix"))
@@ -129,6 +131,7 @@ class NatRule(ConfigObject):
             when=_IS_OPENED,
         ),
     ] = True
+    time: Annotated[TimeWindow | None, Hours(of="rules")] = None
     comment: Comment = ""
     disabled: Annotated[bool, Flag(help="A disabled rule is kept without any effect.")] = False
 

@@ -240,15 +240,15 @@ def rule_text(rule: PacketRule) -> str:
         *(f"to {name}" for name in rule.out_interfaces),
         *(f"not from {name}" for name in rule.outside),
     ]
+    hours = f", at {window_text(rule.time)}" if rule.time is not None else ""
     if rule.nat:
         port = f" port {rule.to_port}" if rule.to_port else ""
         new = f" to {rule.to}{port}" if rule.to else port and f" to{port}"
-        return (
-            f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {rule.comment}{new}"
-        )
+        where = " ".join([*interfaces, rule.target]).strip()
+        return f"{rule.chain} {rule.verdict} {where}: {rule.comment}{new}{hours}"
     only = ", new connections only" if rule.ct_states == ("new",) else ""
     only += f", at most {rule.rate_per_s} a second" if rule.rate_per_s else ""
-    only += f", at {window_text(rule.time)}" if rule.time is not None else ""
+    only += hours
     numbers = ", ".join([*map(str, rule.tcp_ports), *rule.ports])
     ports = f" ({rule.protocol.upper()} {numbers})" if numbers else ""
     if rule.is_configured:

@@ -192,6 +192,7 @@ class _Translated:
             protocol=rule.protocol,
             ports=rule.ports,
             service=rule.service,
+            time=rule.time,
         )
         return replace(found, **said)
 

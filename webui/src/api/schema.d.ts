@@ -9998,6 +9998,7 @@ export interface components {
             to_port: number | null;
             hairpin: boolean;
             allow: boolean;
+            time: components["schemas"]["TimeWindow"] | null;
             comment: string;
             disabled: boolean;
             etag: string;
@@ -10075,6 +10076,11 @@ export interface components {
              * @default true
              */
             allow: boolean;
+            /**
+             * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null.
+             * @default null
+             */
+            time: components["schemas"]["TimeWindowInput"] | null;
             /**
              * @description A note for people.
              * @default
@@ -10154,6 +10160,11 @@ export interface components {
              * @default true
              */
             allow: boolean;
+            /**
+             * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null.
+             * @default null
+             */
+            time: components["schemas"]["TimeWindowInput"] | null;
             /**
              * @description A note for people.
              * @default
@@ -10240,6 +10251,11 @@ export interface components {
              */
             allow: boolean;
             /**
+             * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null.
+             * @default null
+             */
+            time: components["schemas"]["TimeWindowInput"] | null;
+            /**
              * @description A note for people.
              * @default
              */
@@ -10290,6 +10306,8 @@ export interface components {
             hairpin?: boolean | null;
             /** @description The firewall's policy lets pass what the rule forwards. Firewall rules come before it. */
             allow?: boolean | null;
+            /** @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null. */
+            time?: components["schemas"]["TimeWindowPatch"] | null;
             /** @description A note for people. */
             comment?: string | null;
             /** @description A disabled rule is kept without any effect. */
@@ -14328,6 +14346,7 @@ export interface components {
             to_port: number | null;
             hairpin: boolean;
             allow: boolean;
+            time: components["schemas"]["TimeWindow"] | null;
             comment: string;
             disabled: boolean;
         };

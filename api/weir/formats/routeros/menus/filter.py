@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import product
 
-from weir.fields import hours_json
 from weir.formats.quantity import time_ms
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import milliseconds, text
@@ -18,6 +16,7 @@ from weir.formats.routeros.menus.matches import (
     QUIET,
     SIDES,
     address_matches,
+    hours_of,
     keep_out_of_force,
     matches_nothing,
     named_interfaces,
@@ -25,10 +24,8 @@ from weir.formats.routeros.menus.matches import (
 from weir.formats.routeros.menus.policy import is_of_the_policy
 from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
-from weir.formats.routeros.values import window
 from weir.kinds.firewall_rule import STATES
-from weir.model.limits import DAYS, MAX_SET_TIMEOUT_S, MINUTES_PER_DAY
-from weir.model.schedule import ALWAYS
+from weir.model.limits import MAX_SET_TIMEOUT_S
 
 MAX_RULES = 16
 """Of one rule of the file, where several interfaces must be named one by one."""
@@ -110,20 +107,6 @@ def _limit(value: str, _row: Row) -> tuple[int, int]:
     return count * 1000 // span_ms, burst
 
 
-def _windows(value: str, _row: Row) -> list[Json | None]:
-    """The windows of a rule, in which it is in force: two for a night, as Weir's rules have one each."""
-    read = window(value)
-    found = read.window
-    if read.rounded:
-        raise ValueError("Weir's hours begin and end at whole minutes")
-    if not read.over_midnight:
-        return [None] if found == ALWAYS else [hours_json(found)]
-    if found.days != DAYS or found.start_min == found.end_min:
-        raise ValueError("make two rules of such a night, one until 24:00 and one from 00:00")
-    until, since = replace(found, end_min=MINUTES_PER_DAY), replace(found, start_min=0)
-    return [hours_json(until), hours_json(since)]
-
-
 def _timeout(value: str, row: Row) -> int:
     """In seconds. RouterOS never forgets where it is 0, however that is written, or not said."""
     wanted_ms = 0 if value in _NEVER else milliseconds(value, row)
@@ -186,12 +169,8 @@ def _by_interfaces(router: Router, row: Row, body: Json) -> None:
     keep_out_of_force(row, body)
     if several and len(pairs) > 1:
         row.changed("several-rules", f"It became {len(pairs)} rules, one for each interface.")
-    windows = row.get("windows", [None])
-    if len(windows) > 1:
-        row.changed("over-midnight", "It became one rule until 24:00 and one from 00:00.")
-    for (come, leave), hours in product(pairs, windows):
-        rule = dict(body)
-        rule.update({"time": hours} if hours else {})
+    for (come, leave), hours in product(pairs, hours_of(row)):
+        rule = {**body, **hours}
         rule.update({"in_interface": come} if come else {})
         rule.update({"out_interface": leave} if leave else {})
         router.want_next("firewall-rule", row.line, rule, rule["chain"])
@@ -228,7 +207,6 @@ def _filter_menu(path: str) -> Menu:
         "icmp-options": Property("icmp_types", _icmp),
         "connection-state": Property("ct_state", _states),
         "limit": Property("limit", _limit),
-        "time": Property("windows", _windows),
         "jump-target": Property("jump_to", text),
         "address-list": Property("add_list", text),
         "address-list-timeout": Property("timeout", _timeout),

@@ -6,12 +6,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 
+from weir.fields import hours_json
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import COMMON, flag, interface, ports, prefixes, text
 from weir.formats.routeros.menus.lists import address_set
 from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Property, Row
+from weir.formats.routeros.values import window
+from weir.model.limits import DAYS, MINUTES_PER_DAY
+from weir.model.schedule import ALWAYS
 
 _RULES_AND_ROUTES = ("/ip firewall", "/ipv6 firewall", "/ip route", "/ipv6 route")
 _BETWEEN_NAMES = re.compile(r" *[,%] *")
@@ -65,6 +70,28 @@ def _place(_value: str, _row: Row) -> None:
     raise ValueError("rules come in the order of the file")
 
 
+def _windows(value: str, _row: Row) -> list[Json | None]:
+    """The windows of a rule, in which it is in force: two for a night, as Weir's rules have one each."""
+    read = window(value)
+    found = read.window
+    if read.rounded:
+        raise ValueError("Weir's hours begin and end at whole minutes")
+    if not read.over_midnight:
+        return [None] if found == ALWAYS else [hours_json(found)]
+    if found.days != DAYS or found.start_min == found.end_min:
+        raise ValueError("make two rules of such a night, one until 24:00 and one from 00:00")
+    until, since = replace(found, end_min=MINUTES_PER_DAY), replace(found, start_min=0)
+    return [hours_json(until), hours_json(since)]
+
+
+def hours_of(row: Row) -> list[Json]:
+    """What each of the rules says that a rule with hours becomes: none where it has no hours, or all."""
+    windows = row.get("windows", [None])
+    if len(windows) > 1:
+        row.changed("over-midnight", "It became one rule until 24:00 and one from 00:00.")
+    return [{"time": hours} if hours else {} for hours in windows]
+
+
 MATCHES = {
     **COMMON,
     "chain": Property("chain", text),
@@ -80,6 +107,7 @@ MATCHES = {
     "in-interface-list": Property("in_list", _list_name),
     "out-interface-list": Property("out_list", _list_name),
     "log": Property("log", flag),
+    "time": Property("windows", _windows),
     "place-before": Property("", _place),
 }
 _ANY_INTERFACE, _ANY_OF_A_LIST = ("all",), ("all", "!none")

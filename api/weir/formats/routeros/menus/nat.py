@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import prefixes
 from weir.formats.routeros.menus.lists import MEMBER, ZONES
@@ -12,6 +14,7 @@ from weir.formats.routeros.menus.matches import (
     QUIET,
     SIDES,
     address_matches,
+    hours_of,
     keep_out_of_force,
     matches_nothing,
     named_interfaces,
@@ -98,8 +101,9 @@ def _make_rules(router: Router) -> None:
             row.leave_out(*NO_INTERFACE)
         if len(interfaces) > 1:
             row.changed("several-rules", f"It became {len(interfaces)} rules, one for each interface.")
-        for name in interfaces:
-            router.want_next("nat-rule", row.line, {**body, **({"interface": name} if name else {})})
+        for name, hours in product(interfaces, hours_of(row) if interfaces else []):
+            rule = {**body, **hours, **({"interface": name} if name else {})}
+            router.want_next("nat-rule", row.line, rule)
 
 
 def _wans(router: Router) -> set[str]:
