@@ -155,14 +155,15 @@ def test_the_effect_is_not_worked_out_while_the_candidate_is_committed(
     """Who pressed Commit while it was, had 50,000 changes validated and compiled twice at the same time."""
     stage(router)
     begun, goes_on = threading.Event(), threading.Event()
-    effects_of = candidates.changes_of
+    read = candidates.staged_edits
+    went_on: list[bool] = []
 
     def hold(*given: Any) -> Any:
         begun.set()
-        assert goes_on.wait(60)
-        return effects_of(*given)
+        went_on.append(goes_on.wait(20))
+        return read(*given)
 
-    monkeypatch.setattr(candidates, "changes_of", hold)
+    monkeypatch.setattr(candidates, "staged_edits", hold)
     assert diff(router).effect is None
     assert begun.wait(60)
     during: list[object] = []
@@ -174,6 +175,7 @@ def test_the_effect_is_not_worked_out_while_the_candidate_is_committed(
 
     router.agent.behave = meanwhile
     router.service.candidates.commit(ANNA, "")
+    assert went_on == [True], "the commit waited for the effect"
     assert during == [None]
     assert previews == [], "the agent was asked for what it was doing"
     assert len(router.running) == COUNT
