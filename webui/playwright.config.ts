@@ -26,7 +26,8 @@ export default defineConfig({
     baseURL: process.env.WEIR_URL ?? "http://127.0.0.1:8080",
     viewport: { width: 1440, height: 900 },
     launchOptions: CHROMIUM,
-    trace: "retain-on-failure",
+    // A trace doubles what a story computes: it is kept when one that failed is told again, or with --trace on.
+    trace: process.env.WEIR_AGAIN ? "retain-on-failure" : "off",
     screenshot: "only-on-failure",
   },
 });
