@@ -24,7 +24,8 @@ SILENCE_S = {"counting": 400, "other": 600}
 """Without a word. A test in a guest has to end sooner, on a busy machine as well: beside a load of 17 the
 slowest counted one took 162 s. Guests that do not count have never been seen to stand still."""
 CONTRACT = "tests/http/test_contract.py"
-GROUPS = ["lint", "unit", "lab", "vm", "e2e"]
+GROUPS = ["lint", "unit", "long", "lab", "vm", "e2e"]
+"""The first two are `make test`, which has a quarter of an hour (docs/adr/0213)."""
 ALONE = {
     "disks",
     "disturbance",
@@ -82,8 +83,8 @@ WITH_ROUTERS = ["tests/agent", "tests/crash"]
 time, and some of them measure."""
 
 LARGE = "tests/service/test_memory_limit.py"
-"""Seven minutes of a processor, to measure memory."""
-COMPUTING = ["tests/compiler", "tests/formats", "tests/model", LARGE]
+"""Five minutes of a processor, to measure memory."""
+COMPUTING = ["tests/compiler", "tests/formats", "tests/model"]
 """Areas without daemons and timers, whose tests can wait for a processor as long as it takes."""
 
 
@@ -184,11 +185,8 @@ def unit_checks() -> list[Check]:
             environment={"CI": "1"},
             computes=True,
         ),
-        Check("computing", "unit", [*spread(2), *COMPUTING], len(COMPUTING), limit_s=2700, computes=True),
+        Check("computing", "unit", [*spread(2), *COMPUTING], len(COMPUTING), limit_s=1800, computes=True),
         Check("datapath", "unit", ["make", "test"], folder=ROOT / "datapath"),
-        # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
-        Check("contract", "unit", [*PYTEST, CONTRACT], limit_s=1800, computes=True),
-        Check("grace", "unit", [*PYTEST, GRACE], 1),
         Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
     ]
 
@@ -199,7 +197,17 @@ GRACE = "tests/agent/test_learnt_by_ospf.py"
 
 def routers_check() -> Check:
     command = [*spread(6), f"--ignore={GRACE}", *WITH_ROUTERS]
-    return Check("routers", "unit", command, tests=len(WITH_ROUTERS), processors=PROCESSORS, limit_s=2700)
+    return Check("routers", "long", command, tests=len(WITH_ROUTERS), processors=PROCESSORS, limit_s=2700)
+
+
+def long_checks() -> list[Check]:
+    """Beside the routers: units that take minutes each."""
+    return [
+        # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
+        Check("contract", "long", [*PYTEST, CONTRACT], limit_s=1800, computes=True),
+        Check("memory", "long", [*PYTEST, LARGE], 1, limit_s=1800, computes=True),
+        Check("grace", "long", [*PYTEST, GRACE], 1),
+    ]
 
 
 def in_vm(
@@ -315,10 +323,11 @@ def checks(groups: list[str]) -> list[Check]:
         *side_by_side_on_ours(),
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=1800),
         *unit_checks(),
+        *long_checks(),
         *newcomer_checks(),
         in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
         Check(
-            "lifecycle", "lab", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], 1, lab=True, limit_s=600
+            "lifecycle", "unit", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], 1, lab=True, limit_s=600
         ),
         # It counts packets, which a busy machine delays and does not lose.
         Check("disturbance", "lab", [*PYTEST, "tests/disturbance"], 1, lab=True, limit_s=900),

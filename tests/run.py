@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the checks of this repository: `python -m tests.run all`, or groups of them (lint, unit, lab, vm, e2e).
+"""Run the checks of this repository: `python -m tests.run all`, or groups of them.
+
+`lint` and `unit` take a quarter of an hour together; `long` (routers in namespaces, and units that take
+minutes each), `lab`, `vm` (the virtual machine) and `e2e` (the browser) most of an hour more.
 
 Two groups are apart from `all`. `kernel` needs the product's kernel, which takes 21 minutes of a processor to
 build. What is about the image belongs to it: the disk's slots, updates and data partition; and those long
-tests that need the virtual machine (marked `on_ours`) for which `make test` has no time. `newcomer` installs
+tests that need the virtual machine (marked `on_ours`) for which CI has no time. `newcomer` installs
 Debian twice.
 
 Says what it does, keeps each check's output in build/test/<name>.log, prints a failed one in full, and ends
