@@ -12,11 +12,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
-settings.register_profile("busy", deadline=None)  # machines do other things at the same time
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "busy")
+if not os.environ.get("WEIR_IN_VM"):
+    # No test there draws examples, and loading this takes seconds on emulated processors.
+    from hypothesis import settings
+
+    settings.register_profile("busy", deadline=None)  # machines do other things at the same time
+    settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+    settings.load_profile("ci" if os.environ.get("CI") else "busy")
 
 if TYPE_CHECKING:
     from tests.router import Router
