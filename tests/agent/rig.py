@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import confine, frr, netns
+from lab.process import PATIENCE
 from tests.agent import traffic
 from tests.datapath import bpf_run
 from tests.polling import WAIT_S, until
@@ -38,6 +39,8 @@ RUN = Path("/run") if os.path.ismount("/run") else Path("/dev/shm")
 """In memory, as a router's: a container's /run may be on a disk, whose writes hold daemons up for seconds."""
 PROBE_AFTER_S = 60
 """Trying the kernel's features takes as much of a processor as the agent's start. Some tests say 0."""
+START_S = WAIT_S * PATIENCE
+"""An agent starts in 46 to 80 s in an idle virtual machine; beside other work it has taken more than 90 s."""
 _numbers = count()
 
 
@@ -98,7 +101,7 @@ class Rig:
     def start_agent(self, *options: str) -> None:
         """Start the agent and wait until it runs the store's head."""
         self.spawn_agent(*options)
-        until("the agent answers", self._answers)
+        until("the agent answers", self._answers, START_S)
 
     def spawn_agent(self, *options: str) -> None:
         """Start the agent and wait until it listens, whatever it says of the store."""
@@ -113,10 +116,11 @@ class Rig:
             ],
             self._placed if self.has_own_run_folder else None,
         )
-        until("the agent listens", self._is_listening)
+        until("the agent listens", self._is_listening, START_S)
 
     def _is_listening(self) -> bool:
         """The socket's file is there a moment before."""
+        self._require_agent()
         with socket.socket(socket.AF_UNIX) as handle:
             return handle.connect_ex(str(self.folder / "agent.sock")) == 0
 
@@ -142,10 +146,13 @@ class Rig:
         self.agent_process = None
         return code
 
-    def _answers(self) -> bool:
+    def _require_agent(self) -> None:
         assert self.agent_process is not None
         if self.agent_process.poll() is not None:
             raise AssertionError(f"the agent ended: {self.agent_log()[-2000:]}")
+
+    def _answers(self) -> bool:
+        self._require_agent()
         if not (self.folder / "agent.sock").exists():
             return False
         try:
