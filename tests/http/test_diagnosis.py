@@ -95,3 +95,32 @@ def test_what_cannot_be_applied_is_refused_by_name(api: Client, world: World) ->
 def test_without_an_agent_nothing_is_said_to_be_well(api: Client, world: World) -> None:
     world.agent.__exit__(None, None, None)
     assert api("GET", "/diagnosis/findings").status_code == 503
+
+
+def test_drops_are_listed_by_owner_with_the_span_that_they_are_of(api: Client, world: World) -> None:
+    rules = [["firewall-rule", "no-games", "drop", "", 100, False]]
+    world.agent.drops = {"counted": rules, "unseen": {}}
+    assert api("GET", "/diagnosis/drops").status_code in (200, 503), "503 after the first reading"
+    rules[0][4] += 7
+    found = api("GET", "/diagnosis/drops?minutes=5").json
+    assert found["packets"] == 7 and found["since"] < found["until"]
+    (item,) = found["items"]
+    assert item == {
+        "kind": "firewall-rule", "id": "no-games", "reason": "drop", "text": "dropped by rule", "way": None,
+        "interface": None, "packets": 7, "share": 1.0,
+    }  # fmt: skip
+    assert any("neighbor" in text for text in found["not_counted"])
+
+
+def test_what_could_not_be_read_is_said(api: Client, world: World) -> None:
+    world.agent.drops = {"counted": [], "unseen": {"rules": "nftables cannot be asked"}}
+    api("GET", "/diagnosis/drops")
+    found = api("GET", "/diagnosis/drops").json
+    assert found["unseen"] == [{"id": "rules", "reason": "nftables cannot be asked"}]
+
+
+def test_a_span_out_of_bounds_is_refused_with_its_name(api: Client) -> None:
+    for wrong in ("0", "1441", "-1", "1.5", "x", "", "9" * 40, "1%00", "٣"):
+        answer = api("GET", f"/diagnosis/drops?minutes={wrong}")
+        assert answer.status_code == 422, wrong
+        assert "minutes" in answer.text, answer.text

@@ -9,7 +9,7 @@ import time
 from collections.abc import Container
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from unittest import mock
 
 from argon2 import PasswordHasher
@@ -68,6 +68,8 @@ class Customers:
 class Agent(FakeAgent):
     """The fake agent with what the sampler asks; every queue it holds gets a slot."""
 
+    drops: ClassVar[dict[str, Any]] = {"counted": [], "unseen": {}}
+
     def __init__(self, socket: Path, database: Path, slots: int = 4096) -> None:
         super().__init__(socket, database)
         self.maps = Maps(slots)
@@ -116,6 +118,7 @@ class Agent(FakeAgent):
                 "tuning": lambda _params, _peer: self.tuning,
                 "findings": lambda _params, _peer: self.findings,
                 "try_remedy": self._try_remedy,
+                "drops": lambda _params, _peer: self.drops,
                 **self._stations(),
                 **self.secrets.table(),
                 **self.tools.table(),

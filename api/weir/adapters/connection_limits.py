@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir.adapters import nft
+from weir.adapters.drop_counters import of_rules
 from weir.adapters.nft_canonical import canonical
 from weir.model.problem import Problem
 
@@ -39,14 +40,16 @@ _SETS = f"""
   set connections4 {{ type ifname . ipv4_addr; size {SOURCES}; flags dynamic; }}
   set connections6 {{ type ifname . ipv6_addr; size {SOURCES}; flags dynamic; }}
   set networks6 {{ type ifname . ipv6_addr; size {SOURCES}; flags dynamic; }}
+  counter full {{ }}
+  counter refused {{ }}
   chain full {{
     update @full {{ meta mark & 0x0fffff00 counter }}
-    counter drop
+    counter name "full" drop
   }}
   chain refused {{
     update @refused4 {{ iifname . ip saddr counter }}
     update @refused6 {{ iifname . ip6 saddr & ffff:ffff:ffff:ffff:: counter }}
-    counter drop
+    counter name "refused" drop
   }}
 """
 """Marks are those of weir/abi.h: WEIR_MARK_SLOT and, below, WEIR_MARK_FULL. Where a set is full, its rule
@@ -109,18 +112,16 @@ def apply(limits: Limits | None) -> None:
 
 def refused() -> Refused:
     """Raises `Unavailable` or `ApplyFailed` when nft cannot be asked."""
-    items = nft.of_table(TABLE, nft.counted_ruleset())
-    if not items:
-        return NOTHING_REFUSED
-    counts: dict[str, int] = {}
-    for item in items:
-        rule = item.get("rule", {})
-        for expression in rule.get("expr", ()):
-            if isinstance(expression.get("counter"), dict):
-                counts[rule["chain"]] = int(expression["counter"]["packets"])
-    full, sources = counts.get("full", 0), counts.get("refused", 0)
+    full, sources = refused_packets()
     latest = [*_sources("refused4"), *_sources("refused6")] if sources else []
     return Refused(full, sources, tuple(sorted(latest, key=lambda row: -row[2])))
+
+
+def refused_packets() -> tuple[int, int]:
+    """Packets dropped since the table was made, because the class was full, and because the source had too
+    many connections; 0 where there is no table. Raises as `refused`."""
+    counts = of_rules(TABLE)
+    return counts.get("full", 0), counts.get("refused", 0)
 
 
 def refused_of_class(slot: int) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of nftables sets, by netlink (uapi/linux/netfilter/nf_tables.h).
+"""Elements of nftables sets, and named counters, by netlink (uapi/linux/netfilter/nf_tables.h).
 
 `nft` lists every set of the system before it adds one element: with 100,000 in interval sets that takes a
 second and more, whatever set the element is for. The kernel itself needs microseconds. Sets are made by nft;
@@ -22,6 +22,8 @@ _SUBSYSTEM = 10
 _NEW, _GET, _DELETE = (_SUBSYSTEM << 8 | number for number in (12, 13, 14))
 _BEGIN, _END = 16, 17
 _GET_GENERATION = _SUBSYSTEM << 8 | 16
+_GET_OBJECT = _SUBSYSTEM << 8 | 19
+_OBJECT_TABLE, _OBJECT_TYPE, _COUNTER = 1, 3, 1
 _REQUEST, _ACK, _DUMP, _CREATE = 0x1, 0x4, 0x300, 0x400
 _ERROR, _DONE = 2, 3
 _NESTED, _FLAG_BITS = 0x8000, 0xC000
@@ -137,6 +139,23 @@ def generation() -> int:
             if kind != _ERROR:
                 return int(struct.unpack_from("!I", payload, 8)[0])
     raise Unavailable("nftables did not say its generation", code="bad-answer")
+
+
+def ask_objects(table: str) -> Iterator[dict[int, bytes]]:
+    """The attributes of each named counter of a table (NFTA_OBJ_*); nothing where there is no such table.
+    Raises `Unavailable`, `ApplyFailed`."""
+    counters = _attribute(_OBJECT_TYPE, struct.pack("!I", _COUNTER))
+    asked = _attribute(_OBJECT_TABLE, table.encode() + b"\0") + counters
+    with _opened() as link:
+        link.send(_message(_GET_OBJECT, _REQUEST | _DUMP, 1, asked))
+        while True:
+            for kind, _, payload in _messages(link.recv(_RECEIVE_BYTES)):
+                if kind == _DONE:
+                    return
+                if kind == _ERROR:
+                    _raise(-struct.unpack_from("=i", payload)[0], f"counters of {table}")
+                every = _attributes(payload, 4, len(payload))
+                yield {number: payload[first:end] for number, first, end in every}
 
 
 def _answered(link: socket.socket, count: int, where: str) -> Iterator[bytes]:

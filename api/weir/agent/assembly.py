@@ -44,6 +44,7 @@ from weir.agent.customer_line import CustomerLine
 from weir.agent.delegations import Delegations
 from weir.agent.dhcp6_clients import Dhcp6Clients
 from weir.agent.dhcp_clients import DhcpClients
+from weir.agent.drops import Drops
 from weir.agent.executor import Executor
 from weir.agent.following import Following
 from weir.agent.given_leases import GivenLeases
@@ -184,14 +185,14 @@ def _beside(
     looking: Sampler,
     uplinks: UplinkMonitor,
     stack: ExitStack,
-) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath]:
-    """Who tells of the stations beside the router, and of what is on the way to others."""
+) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath, Drops]:
+    """Who tells of the stations beside the router, of what is on the way to others, and of what was lost."""
     given = GivenLeases(configuration, served.leases)
     tools = Tools(partial(_fast_paths, configuration))
     stack.callback(tools.stop)
     line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways)
-    path = PacketPath(configuration, datapath)
-    return Hosts(configuration, datapath, links, given.names), given, tools, line, path
+    path, drops = PacketPath(configuration, datapath), Drops(configuration, datapath, links)
+    return Hosts(configuration, datapath, links, given.names), given, tools, line, path, drops
 
 
 def _fast_paths(configuration: Configuration) -> frozenset[str] | None:

@@ -20,7 +20,7 @@ from weir.parts.filter import Lengths, configured
 from weir.parts.mss import clamped
 from weir.parts.nat import around, translated
 from weir.parts.part import ReplacedPart
-from weir.parts.rule import NAT_CHAINS, PacketRule
+from weir.parts.rule import FIXED_COUNTERS, NAT_CHAINS, PacketRule
 from weir.parts.sets import head_of
 from weir.parts.zones import ESTABLISHED, NEIGHBOUR_DISCOVERY, Zones, apart, between, to_router, without_zone
 
@@ -223,9 +223,11 @@ def _firewall(
         if udp_services:
             ports = tuple(map(str, udp_services))
             yield PacketRule("input", "accept", "tunnels", wan, protocol="udp", ports=ports)
-        yield PacketRule("input", "drop", "everything else from a WAN to the router", wan)
+        text = "everything else from a WAN to the router"
+        yield PacketRule("input", "drop", text, wan, counter=f"{FIXED_COUNTERS}wan_router")
         yield PacketRule("forward", "accept", "answers to what was asked inside", wan, ct_states=ESTABLISHED)
-        yield PacketRule("forward", "drop", "everything else from a WAN through the router", wan)
+        text = "everything else from a WAN through the router"
+        yield PacketRule("forward", "drop", text, wan, counter=f"{FIXED_COUNTERS}wan_through")
     if policy.masquerade:
         yield PacketRule(
             "postrouting", "masquerade", "IPv4 leaves with the WAN's address", out_interfaces=wan, family=4

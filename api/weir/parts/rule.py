@@ -14,6 +14,8 @@ NAT_CHAINS = ("prerouting", "postrouting")
 """Which the first packet of each connection meets, and no other."""
 CLAMP = "clamp"
 """Where the first packets of a TCP connection are told how much fits into a packet."""
+FIXED_COUNTERS = "f_"
+"""How the names begin of counters that belong to no object of people's."""
 FORWARDING = (CLAMP, "forward", *NAT_CHAINS)
 """Which packets meet that the router forwards."""
 
@@ -65,7 +67,7 @@ class PacketRule:
     rate_per_s: int = 0
     burst: int = 0
     counter: str = ""
-    """Its named counter; only what people configured has one."""
+    """Its named counter: of what people configured, and of what drops."""
     target: str = ""
     """The chain to jump to, the set to add to, or the first words of a line in the log."""
     nat: str = ""
@@ -97,5 +99,6 @@ class PacketRule:
         return (
             not self.nat
             and not self.made_by
+            and not self.counter.startswith(FIXED_COUNTERS)
             and (bool(self.counter) or self.verdict in ("jump", "goto", "log"))
         )

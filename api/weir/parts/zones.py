@@ -14,7 +14,7 @@ from weir.kinds.zone import LOG_PER_S, MANAGEMENT_PORTS, Zone, ZonePolicy
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.zones import BUILT_IN, NO_ZONE
-from weir.parts.rule import PacketRule
+from weir.parts.rule import FIXED_COUNTERS, PacketRule
 
 ESTABLISHED = ("established", "related")
 NEIGHBOUR_DISCOVERY = (
@@ -64,9 +64,10 @@ def without_zone(zones: Zones) -> Iterator[PacketRule]:
     names = zones[NO_ZONE]
     if names:
         text = "interfaces without a zone"
-        yield PacketRule("input", "drop", text, names, made_by=NO_ZONES)
-        yield PacketRule("forward", "drop", text, names, made_by=NO_ZONES)
-        yield PacketRule("forward", "drop", text, out_interfaces=names, made_by=NO_ZONES)
+        start = PacketRule("forward", "drop", text, counter=f"{FIXED_COUNTERS}no_zone", made_by=NO_ZONES)
+        yield replace(start, chain="input", in_interfaces=names)
+        yield replace(start, in_interfaces=names)
+        yield replace(start, out_interfaces=names)
 
 
 def to_router(document: Document, zones: Zones, tunnels: Names) -> Iterator[PacketRule]:

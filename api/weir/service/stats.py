@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from weir.loop import Loop
 from weir.model.problem import Problem
+from weir.service.drops import DropsService
 from weir.service.lazy import once
 from weir.service.router_state import Router
 from weir.service.state_feed import Asked, StateFeed
@@ -82,6 +83,7 @@ class StatsService:
         self._agent = agent
         self._made = once(lambda: _figures(archive_path))
         self.router = Router(archive_path and archive_path.with_name(f"{archive_path.stem}-interfaces.db"))
+        self.drops = DropsService(agent, lambda: self._figures.take_drops())
         self._config_event = config_event
         self._permitted = permitted
         self._head = head
@@ -173,6 +175,7 @@ class StatsService:
         self._tick += 1
         self._follow_leases()
         self._follow_findings()
+        self.drops.tick()
         self._publish()
 
     def _ask_agent(self, now: float, clock: float) -> None:

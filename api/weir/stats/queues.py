@@ -19,10 +19,11 @@ import numpy.typing as npt
 from weir.stats.absent import NO_CLASS, UNMEASURED, Absent
 from weir.stats.archive import DAY, MONTH, WEEK, Archive, Level
 from weir.stats.codes import F32
+from weir.stats.drop_book import Owner
 from weir.stats.history import SECONDS, SecondHistory
 from weir.stats.hour import MINUTES, Hour
 from weir.stats.layout import COUNTERS, U64, Counters
-from weir.stats.rates import BYTES, DROPS, RateTable
+from weir.stats.rates import ANCESTOR, BYTES, DROPS, EARLY, RateTable
 from weir.stats.rows import rows
 from weir.stats.samples import RECORD, Records, decode
 
@@ -57,6 +58,8 @@ class QueueFigures:
         self._keys: U64 = np.zeros(0, np.uint64)
         self._minute = 0
         self._ticks = 0
+        self._drops_taken: tuple[U64, U64] | None = None
+        """Drops by line when they were taken last, and the keys of the slots then."""
         self.at = 0.0
 
     # --- writing: the sampler ---
@@ -202,6 +205,36 @@ class QueueFigures:
             ]
             measured = self._rates.measured[np.array(known, np.int64) * 2].tolist()
         return rows(ids, known, np.concatenate(parts, dtype=np.float64), absent, measured)
+
+    def take_drops(self) -> dict[Owner, int]:
+        """Packets that each queue dropped since this was called last, by reason; nothing at first."""
+        with self.lock:
+            if not self.at:
+                return {}
+            now, keys = self._rates.own((DROPS, ANCESTOR, EARLY)), self._keys
+            before = now
+            if self._drops_taken is not None:
+                known, their_keys = self._drops_taken
+                before = np.zeros_like(now)
+                common = min(len(now), len(known)) // 2
+                same = np.repeat(keys[:common] == their_keys[:common], 2)
+                before[: common * 2][same] = known[: common * 2][same]
+            self._drops_taken = now, keys
+            grown = np.where(now[:, :1] < before[:, :1], now, now - before)
+            grown[:, 1:] &= np.uint64(0xFFFF_FFFF)  # counters of 32 bits
+            return self._drops_by_owner(grown)
+
+    def _drops_by_owner(self, grown: U64) -> dict[Owner, int]:
+        found: dict[Owner, int] = {}
+        for line in np.flatnonzero(grown[:, 0]).tolist():
+            queue_id = self._id_of[line // 2]
+            total, above, early = grown[line].tolist()
+            parts = (("early", early), ("above", above), ("limit", max(total - early - above, 0)))
+            for reason, packets in parts if queue_id is not None else ():
+                if packets:
+                    way = "download" if line % 2 else "upload"
+                    found[Owner("queue", queue_id or "", reason, way)] = packets
+        return found
 
     def unmeasured(self, queue_id: str) -> str:
         """Why a queue has no figures; "" where it has."""

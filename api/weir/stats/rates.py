@@ -177,6 +177,11 @@ class RateTable:
         self._minute[:] = 0
         self._minute_s = 0.0
 
+    def own(self, figures: tuple[int, ...]) -> U64:
+        """Counters of every line alone, [line, figure], as they were read last."""
+        found: U64 = self._last[:, figures]
+        return found
+
     def cumulative(self, figure: int) -> npt.NDArray[np.float64]:
         """A counter of every line with those below it added; computed at most once per reading."""
         found = self._cumulative.get(figure)

@@ -112,6 +112,14 @@ export const findingsQuery = queryOptions({
   refetchInterval: 5_000,
 });
 
+/** What was dropped in the last minutes, by owner. */
+export const dropsQuery = (minutes: number) =>
+  queryOptions({
+    queryKey: ["drops", minutes],
+    queryFn: () => need(api.GET("/api/v1/diagnosis/drops", { params: { query: { minutes } } })),
+    refetchInterval: 10_000,
+  });
+
 /** What the router refuses once it would refuse again. */
 const isRefused = (error: unknown): boolean =>
   error instanceof ApiProblem && error.status >= 400 && error.status < 500;

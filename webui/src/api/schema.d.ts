@@ -4060,6 +4060,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnosis/drops": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the packets that were dropped, by owner
+         * @description By queue, firewall rule, zone, interface and the network stack, each with the reason, for the last
+         *     minutes up to now; what was received for others and not sent again. Counters are read once a minute, so
+         *     the answer says from when to when it is. It goes back to the start of the API, at most 24 hours. What
+         *     nothing counts is listed as such. 503 while the agent does not answer.
+         */
+        get: operations["list_drops"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnosis/apply": {
         parameters: {
             query?: never;
@@ -12943,6 +12966,38 @@ export interface components {
             steps: components["schemas"]["PathStep"][];
             /** @description null: it does not leave. */
             leaves: components["schemas"]["PathEnd"] | null;
+        };
+        Dropped: {
+            /** @enum {string} */
+            kind: "queue" | "firewall-rule" | "firewall" | "zone" | "zone-policy" | "interface" | "router";
+            id: string;
+            reason: string;
+            /** @description The reason for people. */
+            text: string;
+            /** @enum {string|null} */
+            way: "upload" | "download" | null;
+            interface: string | null;
+            packets: number;
+            /** @description Of all that were dropped. */
+            share: number;
+        };
+        Unknown: {
+            id: string;
+            reason: string;
+        };
+        DropsAnswer: {
+            /** @description The reading with which the span begins. */
+            since: string;
+            until: string;
+            packets: number;
+            /** @description Most packets first. */
+            items: components["schemas"]["Dropped"][];
+            /** @description By owners that are not listed. */
+            rest_packets: number;
+            /** @description What could not be read the last time, and why. */
+            unseen: components["schemas"]["Unknown"][];
+            /** @description What is dropped and counted by nobody. */
+            not_counted: string[];
         };
         ApplyInput: {
             code: string;
@@ -29428,6 +29483,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PacketPath"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_drops: {
+        parameters: {
+            query?: {
+                /** @description How far back, up to the start of the API. */
+                minutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DropsAnswer"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

@@ -5,6 +5,7 @@ import { useFreshness, useLiveInterfaces } from "@/api/live";
 import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
 import type { InterfaceStats, System } from "@/api/types";
+import { Drops } from "./Drops";
 import { Findings } from "./Findings";
 import { PacketPath } from "./path/PacketPath";
 import { SlowAddress } from "./SlowAddress";
@@ -193,6 +194,7 @@ export default function DiagnosticsPage() {
       <Findings />
       <SlowAddress />
       <PacketPath />
+      <Drops />
       {system ? <Report system={system} doubt={doubt} /> : query.isPending ? <Skeleton lines={10} /> : null}
     </Page>
   );

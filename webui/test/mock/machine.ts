@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { http, HttpResponse, type HttpHandler } from "msw";
-import type { Findings, System, Why } from "@/api/types";
+import type { DropsAnswer, Findings, System, Why } from "@/api/types";
 import { API, now } from "./answers";
 import { interfaceStats, statsOf, systemStats } from "./live";
 import { head, pendingNow, type MockState } from "./state";
@@ -13,6 +13,37 @@ const FINDINGS: Findings = {
   looked_at: [{ id: "cores", what: "each core's packets" }],
   not_looked_at: [{ id: "waits", what: "how long softirqs wait", reason: "the kernel refuses the probe" }],
   trials: [],
+};
+
+const DROPS: DropsAnswer = {
+  since: "2026-11-24T11:00:00Z",
+  until: "2026-11-24T12:00:00Z",
+  packets: 125,
+  items: [
+    {
+      kind: "queue",
+      id: "q1",
+      reason: "limit",
+      text: "over its limit",
+      way: "upload",
+      interface: null,
+      packets: 100,
+      share: 0.8,
+    },
+    {
+      kind: "router",
+      id: "router",
+      reason: "no-route",
+      text: "no route leads there",
+      way: null,
+      interface: null,
+      packets: 25,
+      share: 0.2,
+    },
+  ],
+  rest_packets: 0,
+  unseen: [],
+  not_counted: ["packets for a neighbor that does not answer"],
 };
 
 const place = (
@@ -84,6 +115,7 @@ export function system(state: MockState): HttpHandler[] {
   });
   return [
     http.get(`${API}/diagnosis/findings`, () => HttpResponse.json(FINDINGS)),
+    http.get(`${API}/diagnosis/drops`, () => HttpResponse.json(DROPS)),
     http.get(`${API}/diagnosis/why`, () => HttpResponse.json(WELL)),
     http.get(`${API}/system`, () => HttpResponse.json(answer())),
     http.get(`${API}/stats/interfaces/:name/history`, ({ params, request }) => {

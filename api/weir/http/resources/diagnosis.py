@@ -10,7 +10,7 @@ from flask import Response
 
 from weir.http.context import context, me, service
 from weir.http.endpoint import READ, WRITE, Resource, answer
-from weir.http.rendering import committed_json, findings_answer, trial_answer, why_answer
+from weir.http.rendering import committed_json, findings_answer, moment, trial_answer, why_answer
 from weir.http.schemas import diagnosis, path
 from weir.service.path_answers import PathAsked
 from weir.store.clock import wall_ms
@@ -52,6 +52,22 @@ def predict_path(query: dict[str, Any]) -> Response:
     packet is sent. A step that could not be looked at says so and why.
     """
     return answer(asdict(service().path.predict(me(), context().stats, PathAsked(**query))))
+
+
+@resource.operation(
+    "GET", "/diagnosis/drops", scope=READ, query=diagnosis.DropsQuery, answers=diagnosis.DropsAnswer
+)
+def list_drops(query: dict[str, Any]) -> Response:
+    """List the packets that were dropped, by owner
+
+    By queue, firewall rule, zone, interface and the network stack, each with the reason, for the last
+    minutes up to now; what was received for others and not sent again. Counters are read once a minute, so
+    the answer says from when to when it is. It goes back to the start of the API, at most 24 hours. What
+    nothing counts is listed as such. 503 while the agent does not answer.
+    """
+    found = context().stats.drops.since(query["minutes"])
+    times = {name: moment(round(found.pop(f"{name}_s") * 1000)) for name in ("since", "until")}
+    return answer({**times, **found})
 
 
 @resource.operation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from weir.http.schemas.base import Answer, Input, Text, Whole, one_of
+from weir.http.schemas.base import Answer, Input, QueryInteger, Text, Whole, one_of
 from weir.http.schemas.changes import CONFIRM_WITHIN_S, CommitAnswer
 from weir.http.schemas.paging import Query
 from weir.model.limits import MAX_NAME_CHARS
@@ -64,6 +64,11 @@ class Look(Answer):
 
 
 class Unseen(Look):
+    reason = fields.String()
+
+
+class Unknown(Answer):
+    id = fields.String()
     reason = fields.String()
 
 
@@ -187,6 +192,39 @@ class Why(Answer):
     )
     line = fields.List(fields.Nested(Judged), metadata={"description": "In the order of an upload."})
     losses = fields.List(fields.Nested(Loss))
+
+
+class DropsQuery(Query):
+    minutes = QueryInteger(
+        1, 1440, load_default=60, metadata={"description": "How far back, up to the start of the API."}
+    )
+
+
+class Dropped(Answer):
+    """Packets that one owner dropped for one reason."""
+
+    kind = one_of("queue", "firewall-rule", "firewall", "zone", "zone-policy", "interface", "router")
+    id = fields.String()
+    reason = fields.String()
+    text = fields.String(metadata={"description": "The reason for people."})
+    way = one_of("upload", "download", allow_none=True)
+    interface = fields.String(allow_none=True)
+    packets = fields.Integer()
+    share = fields.Float(metadata={"description": "Of all that were dropped."})
+
+
+class DropsAnswer(Answer):
+    since = fields.String(metadata={"description": "The reading with which the span begins."})
+    until = fields.String()
+    packets = fields.Integer()
+    items = fields.List(fields.Nested(Dropped), metadata={"description": "Most packets first."})
+    rest_packets = fields.Integer(metadata={"description": "By owners that are not listed."})
+    unseen = fields.List(
+        fields.Nested(Unknown), metadata={"description": "What could not be read the last time, and why."}
+    )
+    not_counted = fields.List(
+        fields.String(), metadata={"description": "What is dropped and counted by nobody."}
+    )
 
 
 class ApplyInput(Input):
