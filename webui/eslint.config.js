@@ -5,7 +5,7 @@ import tseslint from "typescript-eslint";
 
 /** House rules a linter can hold: strict types, small files, and who may import whom. */
 export default defineConfig(
-  { ignores: ["node_modules", "src/api/schema.d.ts", "test-results", "scripts"] },
+  { ignores: ["node_modules", "test-results", "scripts"] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: { allowDefaultProject: ["eslint.config.js"] } } },
@@ -27,6 +27,7 @@ export default defineConfig(
     },
   },
 
+  { files: ["src/api/schema.d.ts"], rules: { "max-lines": "off" } },
   {
     files: ["src/ui/**", "src/table/**"],
     rules: {
