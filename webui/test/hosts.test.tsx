@@ -44,6 +44,24 @@ describe("the hosts", () => {
     expect((await rowOf("10.64.0.99")).textContent).toContain("no answer");
   });
 
+  it("have a dash where nothing is known, which a card leaves out", async () => {
+    router.state.hosts = [LAPTOP, SILENT];
+    renderAt("/hosts");
+    const cells = (row: HTMLElement): Record<string, string> =>
+      Object.fromEntries(
+        [...row.querySelectorAll("td")].map((cell) => [
+          cell.dataset["col"] ?? "",
+          `${cell.textContent}${cell.dataset["absent"] ? " (absent)" : ""}`,
+        ]),
+      );
+    const absent = "– (absent)";
+    expect(cells(await rowOf("10.64.0.99"))).toMatchObject({
+      ...{ name: absent, mac: absent, upload: absent, download: absent },
+      seen: "no answer",
+    });
+    expect(cells(await rowOf("10.64.0.7"))).toMatchObject({ name: "laptop–", mac: LAPTOP.mac });
+  });
+
   it("start a queue for an address that has none", async () => {
     router.state.hosts = [SILENT];
     renderAt("/hosts");

@@ -71,6 +71,7 @@ function Sessions() {
     {
       id: "do",
       title: "Do",
+      blank: true,
       render: (session) =>
         session.current ? null : (
           <Button size="compact-xs" onClick={() => end.mutate(session.id)}>

@@ -52,10 +52,16 @@ const CAPABILITY_COLUMNS: readonly Column<Capability>[] = [
     render: (item) => (item.available ? <Tag tone="ok">✓ yes</Tag> : <Tag tone="warn">no</Tag>),
   },
   { id: "use", title: "For", render: (item) => USE[item.id]?.[0] },
-  { id: "instead", title: "Without it", render: (item) => (item.available ? null : USE[item.id]?.[1]) },
+  {
+    id: "instead",
+    title: "Without it",
+    blank: true,
+    render: (item) => (item.available ? null : USE[item.id]?.[1]),
+  },
   {
     id: "reason",
     title: "What the kernel said",
+    blank: true,
     render: (item) => (item.reason ? <span className="dim">{item.reason}</span> : null),
   },
 ];

@@ -89,13 +89,14 @@ function Slots({ updates, may }: { updates: Updates; may: boolean }) {
       render: (slot) =>
         slot.installed_at ? (
           stampText(slot.installed_at)
-        ) : (
-          <span className="dim">{slot.good || slot.booted ? "with the first image" : "–"}</span>
-        ),
+        ) : slot.good || slot.booted ? (
+          <span className="dim">with the first image</span>
+        ) : null,
     },
     {
       id: "do",
       title: "",
+      blank: true,
       render: (slot) =>
         may && slot.good && updates.next !== slot.name ? (
           <Button size="compact-xs" loading={choose.isPending} onClick={() => choose.mutate(slot.name)}>

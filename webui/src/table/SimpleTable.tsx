@@ -5,7 +5,10 @@ import classes from "./SimpleTable.module.css";
 export interface Column<Row> {
   id: string;
   title: ReactNode;
+  /** Null where there is nothing to show: a table writes a dash, and a card leaves the line out. */
   render: (row: Row) => ReactNode;
+  /** Of buttons and remarks: where there is none, the cell is empty. */
+  blank?: boolean;
   numeric?: boolean;
   /** Takes what is left of the width. */
   wide?: boolean;
@@ -20,6 +23,29 @@ interface SimpleTableProps<Row> {
   rowKey: (row: Row) => string;
   rowMuted?: (row: Row) => boolean;
   rowCurrent?: (row: Row) => boolean;
+}
+
+/** In the place of a value that there is not. */
+export const Absent = () => <span className="dim">–</span>;
+
+const isAbsent = (shown: ReactNode): boolean =>
+  shown === null || shown === undefined || shown === false || shown === "";
+
+function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
+  const shown = column.render(row);
+  const absent = isAbsent(shown);
+  return (
+    <td
+      role="cell"
+      className={column.numeric ? "num" : undefined}
+      data-col={column.id}
+      data-sized={column.width ? true : undefined}
+      data-absent={absent || undefined}
+      data-label={typeof column.title === "string" ? column.title : undefined}
+    >
+      {absent ? column.blank ? null : <Absent /> : shown}
+    </td>
+  );
 }
 
 /** A plain table for short lists; on a phone each row becomes a card with the same order. */
@@ -60,16 +86,7 @@ export function SimpleTable<Row>({
               data-current={rowCurrent?.(row) ?? undefined}
             >
               {columns.map((column) => (
-                <td
-                  key={column.id}
-                  role="cell"
-                  className={column.numeric ? "num" : undefined}
-                  data-col={column.id}
-                  data-sized={column.width ? true : undefined}
-                  data-label={typeof column.title === "string" ? column.title : undefined}
-                >
-                  {column.render(row)}
-                </td>
+                <Cell key={column.id} column={column} row={row} />
               ))}
             </tr>
           ))}

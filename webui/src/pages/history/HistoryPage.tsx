@@ -99,10 +99,11 @@ export default function HistoryPage() {
       render: (revision) => revision.message || <span className="dim">no message</span>,
     },
     { id: "much", title: "Objects", numeric: true, render: (revision) => countText(revision.change_count) },
-    { id: "state", title: "State", render: stateTag },
+    { id: "state", title: "State", blank: true, render: stateTag },
     {
       id: "do",
       title: "Do",
+      blank: true,
       render: (revision) =>
         revision.revision === head || !may ? null : (
           <Button size="compact-xs" onClick={() => go({ restore: revision.revision })}>

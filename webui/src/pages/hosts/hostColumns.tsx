@@ -7,7 +7,7 @@ import { useMay } from "@/api/may";
 import { interfacesQuery } from "@/api/queries";
 import type { Host, HostAddress } from "@/api/types";
 import { LiveValue, type LiveText } from "@/table/LiveCell";
-import type { Column } from "@/table/SimpleTable";
+import { Absent, type Column } from "@/table/SimpleTable";
 import { Tag } from "@/ui/blocks";
 import { spanText } from "@/ui/format";
 import { shortRate } from "@/ui/rates";
@@ -16,13 +16,15 @@ import classes from "./Hosts.module.css";
 const upload: LiveText = (stats) => (stats.live ? shortRate(stats.rate_bps.upload) : "–");
 const download: LiveText = (stats) => (stats.live ? shortRate(stats.rate_bps.download) : "–");
 
-/** One line for each address, so that the lines of all columns stand beside each other. */
-function PerAddress({ host, show }: { host: Host; show: (address: HostAddress) => ReactNode }) {
+/** One line for each address, so that the lines of all columns stand beside each other; null where all have nothing. */
+function perAddress(host: Host, show: (address: HostAddress) => ReactNode): ReactNode {
+  const lines = host.addresses.map((found) => [found.address, show(found)] as const);
+  if (lines.every(([, shown]) => shown === null)) return null;
   return (
     <div className={classes.lines}>
-      {host.addresses.map((found) => (
-        <div key={found.address} className={classes.line}>
-          {show(found)}
+      {lines.map(([address, shown]) => (
+        <div key={address} className={classes.line}>
+          {shown ?? <Absent />}
         </div>
       ))}
     </div>
@@ -43,21 +45,17 @@ export const HOST_COLUMNS: readonly Column<Host>[] = [
   {
     id: "address",
     title: "Address",
-    render: (host) => (
-      <PerAddress host={host} show={(found) => <span className="mono nowrap">{found.address}</span>} />
-    ),
+    render: (host) => perAddress(host, (found) => <span className="mono nowrap">{found.address}</span>),
   },
   {
     id: "name",
     title: "Name",
-    render: (host) => (
-      <PerAddress host={host} show={(found) => found.name ?? <span className="dim">–</span>} />
-    ),
+    render: (host) => perAddress(host, (found) => found.name),
   },
   {
     id: "mac",
     title: "MAC",
-    render: (host) => <span className="mono nowrap">{host.mac ?? <span className="dim">–</span>}</span>,
+    render: (host) => (host.mac ? <span className="mono nowrap">{host.mac}</span> : null),
   },
   {
     id: "interface",
@@ -72,33 +70,31 @@ export const HOST_COLUMNS: readonly Column<Host>[] = [
     id: "queue",
     title: "Queue",
     wide: true,
-    render: (host) => (
-      <PerAddress host={host} show={(found) => <QueueOf found={found} port={host.interface} />} />
-    ),
+    render: (host) => perAddress(host, (found) => <QueueOf found={found} port={host.interface} />),
   },
   {
     id: "upload",
     title: "↑ Upload",
     numeric: true,
-    render: (host) => <PerAddress host={host} show={(found) => rateOf(found, upload)} />,
+    render: (host) => perAddress(host, (found) => rateOf(found, upload)),
   },
   {
     id: "download",
     title: "↓ Download",
     numeric: true,
-    render: (host) => <PerAddress host={host} show={(found) => rateOf(found, download)} />,
+    render: (host) => perAddress(host, (found) => rateOf(found, download)),
   },
   {
     id: "seen",
     title: "Seen",
     numeric: true,
-    render: (host) => <PerAddress host={host} show={(found) => SEEN[found.state](found)} />,
+    render: (host) => perAddress(host, (found) => SEEN[found.state](found)),
   },
 ];
 
 /** Of the queue: what all its addresses have together. */
 const rateOf = ({ queue }: HostAddress, text: LiveText) =>
-  queue ? <LiveValue queueId={queue.id} text={text} /> : <span className="dim">–</span>;
+  queue ? <LiveValue queueId={queue.id} text={text} /> : null;
 
 /** Addresses of the link itself (RFC 4291, 2.5.6) are nobody's to route. */
 const isOfTheLink = (address: string): boolean => address.startsWith("fe80:");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { api, need } from "@/api/client";
+import { useMay } from "@/api/may";
 import type { GivenLease } from "@/api/types";
 import { KindDrawer } from "@/kinds/form/KindDrawer";
 import { DECLARED } from "@/kinds/kinds";
@@ -9,7 +11,7 @@ import { FoundRows } from "@/table/FoundRows";
 import { Empty, Figures, Page } from "@/ui/blocks";
 import { countText } from "@/ui/format";
 import { Search } from "@/ui/Search";
-import { LEASE_COLUMNS } from "./leaseColumns";
+import { leaseColumns } from "./leaseColumns";
 
 const PAGE = 200;
 const AGAIN_MS = 5_000;
@@ -28,6 +30,8 @@ export default function LeasesPage() {
     placeholderData: keepPreviousData,
     refetchInterval: AGAIN_MS,
   });
+  const may = useMay("write");
+  const columns = useMemo(() => leaseColumns(may), [may]);
   const [first] = query.data?.pages ?? [];
   const leases = query.data?.pages.flatMap((page) => page.items) ?? [];
   const made = leases.find((lease) => lease.address === make);
@@ -48,7 +52,7 @@ export default function LeasesPage() {
         query={query}
         caption="Leases"
         noun="lease"
-        columns={LEASE_COLUMNS}
+        columns={columns}
         rowKey={(lease) => lease.address}
         nothing={<Nobody searched={q} />}
       />

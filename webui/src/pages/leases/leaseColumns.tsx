@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Link } from "@tanstack/react-router";
-import { useMay } from "@/api/may";
 import type { GivenLease } from "@/api/types";
 import type { Column } from "@/table/SimpleTable";
 import { spanText } from "@/ui/format";
 import classes from "../hosts/Hosts.module.css";
-
-const none = <span className="dim">–</span>;
 
 /** How long it holds yet. */
 const leftOf = (lease: GivenLease): string => {
@@ -14,17 +11,18 @@ const leftOf = (lease: GivenLease): string => {
   return left_s > 0 ? spanText(left_s) : "ended";
 };
 
-export const LEASE_COLUMNS: readonly Column<GivenLease>[] = [
+/** `may`: whether the reader can make a reservation or a queue of a lease. */
+export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
   {
     id: "address",
     title: "Address",
     render: (lease) => <span className="mono nowrap">{lease.address}</span>,
   },
-  { id: "hostname", title: "Host name", wide: true, render: (lease) => lease.hostname ?? none },
+  { id: "hostname", title: "Host name", wide: true, render: (lease) => lease.hostname },
   {
     id: "mac",
     title: "MAC",
-    render: (lease) => <span className="mono nowrap">{lease.mac ?? none}</span>,
+    render: (lease) => (lease.mac === null ? null : <span className="mono nowrap">{lease.mac}</span>),
   },
   {
     id: "server",
@@ -36,20 +34,19 @@ export const LEASE_COLUMNS: readonly Column<GivenLease>[] = [
     ),
   },
   { id: "left", title: "Holds for", numeric: true, render: leftOf },
-  { id: "reservation", title: "Static", render: (lease) => <Reservation lease={lease} /> },
-  { id: "queue", title: "Queue", render: (lease) => <MakeQueue lease={lease} /> },
+  { id: "reservation", title: "Static", render: (lease) => reservationOf(lease, may) },
+  ...(may ? [{ id: "queue", title: "Queue", render: makeQueue }] : []),
 ];
 
 /** The reservation of the address; where there is none, the way to one. */
-function Reservation({ lease }: { lease: GivenLease }) {
-  const may = useMay("write");
+function reservationOf(lease: GivenLease, may: boolean) {
   if (lease.reservation !== null)
     return (
       <Link to="/$page" params={{ page: "dhcp-reservations" }} search={{ edit: lease.reservation }}>
         {lease.reservation}
       </Link>
     );
-  if (!may) return none;
+  if (!may) return null;
   return (
     <Link
       from="/leases"
@@ -62,12 +59,8 @@ function Reservation({ lease }: { lease: GivenLease }) {
   );
 }
 
-function MakeQueue({ lease }: { lease: GivenLease }) {
-  const may = useMay("write");
-  if (!may) return none;
-  return (
-    <Link to="/queues" search={{ edit: "new", target: lease.address }} className={classes.action}>
-      Make a queue
-    </Link>
-  );
-}
+const makeQueue = (lease: GivenLease) => (
+  <Link to="/queues" search={{ edit: "new", target: lease.address }} className={classes.action}>
+    Make a queue
+  </Link>
+);

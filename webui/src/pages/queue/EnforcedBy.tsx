@@ -18,6 +18,7 @@ const COLUMNS: readonly Column<Shaper>[] = [
     id: "why",
     title: "Why so",
     wide: true,
+    blank: true,
     render: (item) => (item.reason ? <span className="dim">{item.reason}</span> : null),
   },
   {

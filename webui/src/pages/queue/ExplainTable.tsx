@@ -9,18 +9,20 @@ import { fieldWords } from "@/ui/fieldText";
 
 type Line = Explain["lines"][number];
 
+const mono = (text: string | null) => (text === null ? null : <span className="mono">{text}</span>);
+
 const COLUMNS: readonly Column<Line>[] = [
   { id: "field", title: "What", render: (line) => fieldWords("queue", line.field) },
-  { id: "asked", title: "Asked", render: (line) => line.asked ?? "–" },
+  { id: "asked", title: "Asked", render: (line) => line.asked },
   {
     id: "compiled",
     title: "Compiled",
-    render: (line) => <span className="mono">{line.compiled ?? "–"}</span>,
+    render: (line) => mono(line.compiled),
   },
   {
     id: "kernel",
     title: "In the kernel",
-    render: (line) => <span className="mono">{line.kernel ?? "–"}</span>,
+    render: (line) => mono(line.kernel),
   },
   {
     id: "agrees",

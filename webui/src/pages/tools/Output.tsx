@@ -48,7 +48,10 @@ function Rows({ tool, rows }: { tool: Tool; rows: readonly ToolEvent[] }) {
         id: column.name,
         title: column.label,
         numeric: typeof sorted[0]?.data[column.name] === "number",
-        render: (row: ToolEvent) => cellText(column, row.data[column.name]),
+        render: (row: ToolEvent) => {
+          const value = row.data[column.name] ?? null;
+          return value === null ? null : cellText(column, value);
+        },
       }))}
       rows={sorted}
       rowKey={(row) => String(row.data[tool.key])}

@@ -146,9 +146,7 @@ const columnsWith = (names: ReadonlyMap<string, string>): readonly Column<Entry>
     id: "parent",
     title: "Parent",
     render: ({ queue }) =>
-      queue.parent === null ? (
-        "–"
-      ) : (
+      queue.parent === null ? null : (
         <Link to="/queues/$id" params={{ id: queue.parent }}>
           {names.get(queue.parent) ?? queue.parent}
         </Link>

@@ -15,15 +15,18 @@ import { StateTag } from "./StateTag";
 
 type Place = Setting["places"][number];
 
+const mono = (text: string | null) => (text === null ? null : <span className="mono">{text}</span>);
+
 const COLUMNS: readonly Column<Place>[] = [
   { id: "place", title: "Where", render: (place) => <span className="mono">{place.place}</span> },
-  { id: "wanted", title: "Wanted", render: (place) => <span className="mono">{place.wanted ?? "–"}</span> },
-  { id: "held", title: "Is", render: (place) => <span className="mono">{place.held ?? "–"}</span> },
+  { id: "wanted", title: "Wanted", render: (place) => mono(place.wanted) },
+  { id: "held", title: "Is", render: (place) => mono(place.held) },
   { id: "state", title: "State", render: (place) => <StateTag state={place.state} /> },
   {
     id: "why",
     title: "Why",
     wide: true,
+    blank: true,
     render: (place) => (place.why ? <span className="dim">{place.why}</span> : null),
   },
 ];

@@ -27,6 +27,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   {
     id: "detail",
     title: "Detail",
+    blank: true,
     render: (entry) => (entry.detail ? <span className="dim">{entry.detail}</span> : null),
   },
 ];

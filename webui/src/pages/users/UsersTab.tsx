@@ -97,6 +97,7 @@ export function UsersTab() {
     {
       id: "do",
       title: "Do",
+      blank: true,
       render: (user) =>
         user.username === me?.username ? null : (
           <span className="row">
