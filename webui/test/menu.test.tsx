@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import { cleanup, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
+import type { DiagnosisFinding, Findings, System } from "@/api/types";
+import { illsOf } from "@/app/ills";
 import { areaOf, NAV } from "@/app/nav";
 import { NAMED } from "@/kinds/names";
+import { problem } from "./mock/answers";
 import { mockRouter, renderAt } from "./render";
 
-mockRouter();
+const router = mockRouter();
+
+const finding = (code: string, severity: "error" | "warning" | "notice", doubt: string | null = null) =>
+  ({ code, severity, sentence: `${code} is seen`, doubt }) as DiagnosisFinding;
+const findings = (...list: DiagnosisFinding[]) =>
+  router.server.use(
+    http.get("*/api/v1/diagnosis/findings", () =>
+      HttpResponse.json({ at: null, findings: list, looked_at: [], not_looked_at: [], trials: [] }),
+    ),
+  );
 
 const menu = async () => within(await screen.findByRole("navigation", { name: "Main" }));
 const openAreas = async () =>
@@ -56,6 +69,43 @@ describe("the menu", () => {
     expect(document.activeElement?.getAttribute("aria-label")).toBe("Overview");
     await user.keyboard("{End}{ArrowDown}");
     expect(document.activeElement?.getAttribute("aria-label")).toBe("System");
+  });
+
+  it("says at a folded area what is ill in it, and at the page once the area is open", async () => {
+    findings(finding("uplink-down", "warning"), finding("control-plane-starved", "error"));
+    renderAt("/queues");
+    const line = await (await menu()).findByRole("button", { name: "System: 1 error" });
+    expect(line.title).toBe("control-plane-starved is seen.");
+    const area = areaOf("/uplinks")!;
+    await userEvent.setup().click((await menu()).getByRole("button", { name: `${area}: 1 warning` }));
+    expect((await menu()).getByRole("link", { name: "Uplinks: 1 warning" })).toBeTruthy();
+    expect((await menu()).getByRole("button", { name: area })).toBeTruthy();
+    expect((await menu()).getByRole("button", { name: "Firewall" }).title).toBe("");
+  });
+
+  it("marks nothing that is not known: no answer, a doubt, and a notice", async () => {
+    router.server.use(
+      http.get("*/api/v1/diagnosis/findings", () => problem(503, "agent-unavailable", "no answer")),
+    );
+    renderAt("/queues");
+    expect((await menu()).getByRole("button", { name: "System" })).toBeTruthy();
+    const said = [finding("backlog-full", "warning", "no answer"), finding("second-lookup", "notice")];
+    expect(illsOf(undefined, { findings: said } as unknown as Findings)).toEqual([]);
+    const away = { checks: [], agent: { connected: false }, drift: [{ part: "ports", repaired: false }] };
+    expect(illsOf(away as unknown as System, undefined)).toEqual([]);
+  });
+
+  it("knows what each check is about", () => {
+    const checks = [
+      { id: "shapers", state: "warning", message: "lan0: policed." },
+      { id: "store", state: "failed", message: "Damaged." },
+      { id: "agent", state: "ok", message: "It answers." },
+    ];
+    const system = { checks, agent: { connected: true }, drift: [] } as unknown as System;
+    expect(illsOf(system, undefined).map((ill) => [ill.path, ill.isError])).toEqual([
+      ["/interfaces", false],
+      ["/diagnostics", true],
+    ]);
   });
 
   it("knows the area of every page, and of what lies below it", () => {

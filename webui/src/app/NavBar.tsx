@@ -3,7 +3,9 @@ import { ActionIcon } from "@mantine/core";
 import { IconChevronRight, IconChevronsLeft, IconChevronsRight } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useState, type KeyboardEvent } from "react";
+import { SeverityIcon } from "@/ui/blocks";
 import classes from "./Frame.module.css";
+import { illsAt, illWords, useIlls, type Ill } from "./ills";
 import { NAV, type NavArea, type NavItem } from "./nav";
 import { useAreas } from "./useAreas";
 
@@ -36,46 +38,71 @@ function onArrow(event: KeyboardEvent<HTMLElement>) {
   action();
 }
 
+/** A line's name and what is ill behind it, for who does not see the mark, and for the pointer. */
+function namesOf(label: string, ills: readonly Ill[], folded: boolean) {
+  const texts = ills.map((ill) => ill.text);
+  const title = [...(folded ? [label] : []), ...texts].join("\n");
+  return {
+    "aria-label": ills.length > 0 ? `${label}: ${illWords(ills)}` : label,
+    title: title === "" ? undefined : title,
+  };
+}
+
+function Mark({ ills }: { ills: readonly Ill[] }) {
+  if (ills.length === 0) return null;
+  return (
+    <span className={classes.mark} aria-hidden="true">
+      <SeverityIcon severity={ills.some((ill) => ill.isError) ? "error" : "warning"} size={14} />
+    </span>
+  );
+}
+
 function Pages({
   items,
+  ills,
   folded,
   onClose,
 }: {
   items: readonly NavItem[];
+  ills: readonly Ill[];
   folded: boolean;
   onClose: () => void;
 }) {
-  return items.map((item) => (
-    <li key={item.label}>
-      <Link
-        to={item.to}
-        params={{ page: item.page }}
-        className={classes.link}
-        activeOptions={{ exact: item.to === "/", includeSearch: false }}
-        aria-label={item.label}
-        title={folded ? item.label : undefined}
-        onClick={onClose}
-      >
-        <item.icon size={17} stroke={1.6} aria-hidden="true" />
-        <span>{item.label}</span>
-      </Link>
-    </li>
-  ));
+  return items.map((item) => {
+    const here = illsAt(ills, [item]);
+    return (
+      <li key={item.label}>
+        <Link
+          to={item.to}
+          params={{ page: item.page }}
+          className={classes.link}
+          activeOptions={{ exact: item.to === "/", includeSearch: false }}
+          {...namesOf(item.label, here, folded)}
+          onClick={onClose}
+        >
+          <item.icon size={17} stroke={1.6} aria-hidden="true" />
+          <span>{item.label}</span>
+          <Mark ills={here} />
+        </Link>
+      </li>
+    );
+  });
 }
 
-/** The line of an area, which opens and folds its pages. */
-function AreaLine({ area, open, folded, onFold }: AreaProps) {
+/** The line of an area, which opens and folds its pages. Folded, it says what is ill in them. */
+function AreaLine({ area, ills, open, folded, onFold }: AreaProps) {
+  const hidden = open ? [] : illsAt(ills, area.items);
   return (
     <button
       type="button"
       className={classes.area}
       aria-expanded={open}
-      aria-label={area.title}
-      title={folded ? area.title : undefined}
+      {...namesOf(area.title, hidden, folded)}
       onClick={onFold}
     >
       <area.icon size={17} stroke={1.6} aria-hidden="true" />
       <span>{area.title}</span>
+      <Mark ills={hidden} />
       <IconChevronRight className={classes.chevron} size={13} stroke={1.8} aria-hidden="true" />
     </button>
   );
@@ -83,6 +110,7 @@ function AreaLine({ area, open, folded, onFold }: AreaProps) {
 
 interface AreaProps {
   area: NavArea;
+  ills: readonly Ill[];
   open: boolean;
   folded: boolean;
   onFold: () => void;
@@ -91,6 +119,7 @@ interface AreaProps {
 export function NavBar({ open, onClose }: { open: boolean; onClose: () => void }) {
   const [folded, setFolded] = useState(() => localStorage.getItem(FOLD_KEY) === "1");
   const areas = useAreas();
+  const ills = useIlls();
   const fold = () => {
     localStorage.setItem(FOLD_KEY, folded ? "0" : "1");
     setFolded(!folded);
@@ -108,17 +137,17 @@ export function NavBar({ open, onClose }: { open: boolean; onClose: () => void }
         onKeyDown={onArrow}
       >
         <ul>
-          <Pages items={NAV.top} folded={folded} onClose={onClose} />
+          <Pages items={NAV.top} ills={ills} folded={folded} onClose={onClose} />
         </ul>
         {NAV.areas.map((area) => {
           const isOpen = areas.isOpen(area.title);
           const onFold = () => areas.setOpen(area.title, !isOpen);
           return (
             <div key={area.title} data-area={area.title}>
-              <AreaLine area={area} open={isOpen} folded={folded} onFold={onFold} />
+              <AreaLine area={area} ills={ills} open={isOpen} folded={folded} onFold={onFold} />
               {isOpen ? (
                 <ul aria-label={area.title}>
-                  <Pages items={area.items} folded={folded} onClose={onClose} />
+                  <Pages items={area.items} ills={ills} folded={folded} onClose={onClose} />
                 </ul>
               ) : null}
             </div>
