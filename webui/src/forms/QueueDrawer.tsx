@@ -166,16 +166,18 @@ function Editor({ id, base, queue, parent, target = "", onClose }: EditorProps) 
         ) : null
       }
     >
-      {mayAll ? null : <Note severity="notice">{may ? ONLY_PLANS : ONLY_READS}</Note>}
-      {messages[""] ? (
-        <Note severity="error" live>
-          {messages[""]}
-        </Note>
-      ) : null}
-      {id ? <Others kind="queue" id={id} /> : null}
-      <fieldset className={classes.fields} disabled={!may}>
-        <QueueForm values={values} onChange={setValues} messages={messages} queue={queue} />
-      </fieldset>
+      <div className="stack">
+        {mayAll ? null : <Note severity="notice">{may ? ONLY_PLANS : ONLY_READS}</Note>}
+        {messages[""] ? (
+          <Note severity="error" live>
+            {messages[""]}
+          </Note>
+        ) : null}
+        {id ? <Others kind="queue" id={id} /> : null}
+        <fieldset className={classes.fields} disabled={!may}>
+          <QueueForm values={values} onChange={setValues} messages={messages} queue={queue} />
+        </fieldset>
+      </div>
     </Panel>
   );
 }
