@@ -35,6 +35,23 @@ describe("Ctrl-K finds", () => {
     expect(screen.getByTestId("same-line").textContent).toContain("POST /api/v1/queues");
   });
 
+  it("first what was taken last", async () => {
+    const { user } = await palette("routes");
+    const search = () => screen.findByRole("combobox", { name: "Search everything" });
+    const take = async (name: string) => {
+      await user.clear(await search());
+      await user.paste(name);
+      await user.click(await screen.findByRole("option", { name: new RegExp(`^(Pages )?${name}`) }));
+      await user.keyboard("{Control>}k{/Control}");
+      await search();
+    };
+    await take("History");
+    await take("Tuning");
+    const [first, second, third] = screen.getAllByRole("option").map((hit) => hit.textContent);
+    expect([first, second]).toEqual(["PagesTuningg n", "PagesHistoryg h"]);
+    expect(third).toContain("New queue");
+  });
+
   it("a route by its gateway, and leads to it", async () => {
     const { user, hit, history } = await palette("198.51.100.1");
     await user.click(await hit(/Routes 0\.0\.0\.0\/0 198\.51\.100\.1, provider/));

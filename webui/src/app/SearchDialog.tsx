@@ -9,6 +9,7 @@ import { ALL_NAV } from "./nav";
 import { useFound, type Hit } from "./paletteHits";
 import { useVerbs } from "./paletteVerbs";
 import { includes } from "./searchHits";
+import { lastUsedFirst, noteUse } from "./used";
 import classes from "./SearchDialog.module.css";
 
 const MOST_HITS = 60;
@@ -28,7 +29,7 @@ function useHits(text: string, onPower: (action: PowerAction) => void): { hits: 
   // With nothing typed yet, what can be done comes first: the pages are in the menu as well.
   const isAsking = actions[0]?.key.startsWith("limit ");
   const rest = text.trim() === "" || isAsking ? [...actions, ...pages] : [...pages, ...actions];
-  const all = isAsking ? [...rest, ...found.hits] : [...found.hits, ...rest];
+  const all = isAsking ? [...rest, ...found.hits] : lastUsedFirst([...found.hits, ...rest]);
   return { hits: all.slice(0, MOST_HITS), loading: found.loading };
 }
 
@@ -49,6 +50,7 @@ export function SearchDialog({ onClose, onPower }: SearchDialogProps) {
   const chosen = Math.min(at, hits.length - 1);
   const take = (hit: Hit | undefined) => {
     if (!hit) return;
+    noteUse(hit.key);
     onClose();
     hit.go();
   };
