@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 import { act, render, screen } from "@testing-library/react";
 import { readFileSync, readdirSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ALL_NAV } from "@/app/nav";
 import PAGES from "@/app/pages.json";
 import { Help } from "@/kinds/form/Help";
 import { NAMED } from "@/kinds/names";
 import { Spark } from "@/ui/Spark";
+import { shortRate } from "@/ui/rates";
 import { interfaceStats } from "./mock/live";
 import { FakeEventSource, mockRouter, renderAt } from "./render";
 
 mockRouter();
 const AT = 1_764_000_000;
+const answerAt = (at: number) => ({
+  at,
+  stale_since: null,
+  stale_reason: null,
+  items: interfaceStats(at),
+});
+const measure = (at: number) => FakeEventSource.last!.send("interfaces", answerAt(at));
+const wan = (at = AT) => interfaceStats(at).find((port) => port.id === "wan0")!;
 
 describe("the head of a page", () => {
   it("has what goes out and comes in at WAN ports, and nothing before it is measured", async () => {
@@ -19,10 +28,39 @@ describe("the head of a page", () => {
     await screen.findByRole("heading", { name: "Overview" });
     const spark = () => screen.queryByRole("img", { name: /^Traffic with the internet/ });
     expect(spark()).toBeNull();
-    const answer = { at: AT, stale_since: null, stale_reason: null, items: interfaceStats(AT) };
-    act(() => FakeEventSource.last!.send("interfaces", answer));
-    expect(await screen.findByTitle("Download from the internet")).toBeInstanceOf(HTMLElement);
+    act(() => measure(AT));
+    expect((await screen.findByTitle("Download from the internet")).ariaLabel).toBe(shortRate(wan().rx_bps));
     expect(spark()).toBeInstanceOf(SVGElement);
+  });
+
+  it("has new rates with each measurement, and another picture of two minutes only every few seconds", async () => {
+    const clock = vi.spyOn(performance, "now");
+    renderAt("/");
+    await screen.findByRole("heading", { name: "Overview" });
+    const picture = () =>
+      screen
+        .getByRole("img", { name: /^Traffic with/ })
+        .querySelector("path")!
+        .getAttribute("d");
+    const pictures: (string | null)[] = [];
+    for (const [at, ms] of [10_000, 11_000, 14_900, 15_000].entries()) {
+      clock.mockReturnValue(ms);
+      act(() => measure(AT + 10 + at));
+      const rate = await screen.findByTitle("Upload to the internet");
+      expect(rate.ariaLabel).toBe(shortRate(wan(AT + 10 + at).tx_bps));
+      pictures.push(picture());
+    }
+    expect(pictures[0]).toBe(pictures[2]);
+    expect(pictures[3]).not.toBe(pictures[2]);
+  });
+
+  it("has no figures any more when they are not known any more", async () => {
+    renderAt("/");
+    await screen.findByRole("heading", { name: "Overview" });
+    act(() => measure(AT + 20));
+    await screen.findByTitle("Upload to the internet");
+    act(() => FakeEventSource.last!.send("interfaces", { ...answerAt(AT + 21), items: [] }));
+    expect(screen.queryByTitle("Upload to the internet")).toBeNull();
   });
 });
 

@@ -93,6 +93,16 @@ describe("the painter of live columns", () => {
     }
   });
 
+  it("has columns of its own beside another painter of the page", async () => {
+    const [table, head] = [make(), make()];
+    table.painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });
+    head.painter.layOut({ spans: [{ left: 0, width: 50 }], rowPx: 24, palette });
+    await drawn();
+    table.painter.draw(0, [rate("8M", 0.8), plain("2 ms")]);
+    head.painter.draw(0, [rate("8M", 0.8)]);
+    expect(await drawn()).toEqual(["teal 0+80", "8M", "2 ms", "teal 0+40", "8M"]);
+  });
+
   it("gives the canvas of rows that left to rows that come", async () => {
     const { host, painter, canvases } = make();
     painter.layOut({ spans: SPANS, rowPx: ROW_PX, palette });

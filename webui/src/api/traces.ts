@@ -33,17 +33,19 @@ live.interfaces.subscribe(() => {
   for (const listener of listeners) listener();
 });
 
-const subscribe = (listener: () => void) => {
+/** Calls the listener with every measurement; the function that is returned ends it. */
+export const watchTraces = (listener: () => void): (() => void) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
 };
 
 /** By interface. */
-export const useTraces = (): ReadonlyMap<string, Trace> => useSyncExternalStore(subscribe, () => traces);
+export const latestTraces = (): ReadonlyMap<string, Trace> => traces;
+export const useTraces = (): ReadonlyMap<string, Trace> => useSyncExternalStore(watchTraces, latestTraces);
 
 /** Of one interface; undefined while nothing is measured of it. */
 export const useTrace = (id: string): Trace | undefined =>
-  useSyncExternalStore(subscribe, () => traces.get(id));
+  useSyncExternalStore(watchTraces, () => traces.get(id));
 
 const MOST_GAP_S = 5;
 

@@ -63,8 +63,8 @@ export function LiveCells({ index, queueId, limitBps, columns, painter }: LiveCe
       const shown = columns.map((column) => shownOf(column, stats, { upload, download }));
       shown.forEach(({ text }, at) => {
         const name = reasonedName(text, reasonOf(columns[at], stats));
-        if (names[at] !== name) cells.current[at]?.setAttribute("aria-label", name);
-        names[at] = name;
+        const cell = cells.current[at];
+        if (cell && names[at] !== name) cell.ariaLabel = names[at] = name;
       });
       painter.draw(index, shown);
     });
@@ -99,7 +99,7 @@ function titleOf(queueId: string, direction: Direction, limitBps: Pair<number>):
 const outlined = (): boolean => window.matchMedia("(forced-colors: active)").matches;
 
 function paletteNow(host: HTMLElement): Palette {
-  const { fontFamily, fontSize } = getComputedStyle(host);
+  const { fontFamily, fontSize, fontWeight } = getComputedStyle(host);
   return {
     text: resolvedColour("--text"),
     dim: resolvedColour("--dim"),
@@ -111,7 +111,7 @@ function paletteNow(host: HTMLElement): Palette {
       plain: resolvedColour("--fill-plain"),
       warn: resolvedColour("--fill-warn"),
     },
-    font: `${fontSize} ${fontFamily}`,
+    font: `${fontWeight} ${fontSize} ${fontFamily}`,
     boldFont: `600 ${fontSize} ${fontFamily}`,
     outlined: outlined(),
   };

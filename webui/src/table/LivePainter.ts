@@ -3,6 +3,7 @@ import {
   BLOCK_ROWS,
   type Canvas,
   type Line,
+  type Order,
   type Palette,
   type Sheet,
   type Shown,
@@ -30,15 +31,22 @@ interface Block {
   element: HTMLCanvasElement;
 }
 
-interface Orders {
+/** An order that is not given yet. */
+interface Orders extends Order {
   canvases: (readonly [number, Canvas])[];
-  sheet: Sheet | null;
   wiped: number[];
   dropped: number[];
   lines: Line[];
 }
 
-const noOrders = (): Orders => ({ canvases: [], sheet: null, wiped: [], dropped: [], lines: [] });
+const noOrders = (painter: number): Orders => ({
+  painter,
+  canvases: [],
+  sheet: null,
+  wiped: [],
+  dropped: [],
+  lines: [],
+});
 
 /** On whole pixels of the screen also where a pixel of the page is 1.25, 1.5 or 1.75 of them: else the text blurs. */
 const snapped = (px: number, round: (value: number) => number): number => 4 * round(px / 4);
@@ -66,7 +74,8 @@ export class LivePainter {
   private readonly rows = new Map<number, readonly Shown[]>();
   private readonly blocks = new Map<number, Block>();
   private readonly spare: Block[] = [];
-  private orders = noOrders();
+  private readonly id = ++lastId;
+  private orders = noOrders(this.id);
   private flushing = false;
 
   attach(host: HTMLElement | null, drawer: Drawer = theDrawer()): void {
@@ -194,7 +203,7 @@ export class LivePainter {
     queueMicrotask(() => {
       this.flushing = false;
       const { orders } = this;
-      this.orders = noOrders();
+      this.orders = noOrders(this.id);
       this.drawer?.take(orders);
     });
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Drawing, type Canvas, type Order } from "./drawing";
+import { Drawings, type Canvas, type Order } from "./drawing";
 import type { Said } from "./drawing.worker";
 
 /** Who draws: a worker of its own, so that two hundred numbers each second cost the page next to nothing. */
@@ -22,11 +22,11 @@ function listening(listeners: Listeners): Drawer["listen"] {
 
 /** Where a browser cannot draw elsewhere, the page does it. */
 function inThePage(): Drawer {
-  const drawing = new Drawing();
+  const drawings = new Drawings();
   const listeners: Listeners = new Set();
   return {
     take: (order) => {
-      drawing.take(order);
+      drawings.take(order);
       if (order.wiped.length > 0) for (const listener of listeners) listener({ shown: order.wiped });
     },
     handOver: (canvas) => canvas,

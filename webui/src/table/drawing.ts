@@ -52,8 +52,9 @@ export type Line = readonly [
   ...cells: (readonly [column: number, cell: Shown])[],
 ];
 
-/** In this order: canvases that are new, what all of them look like, those to wipe, and the rows. */
+/** Of one painter, in this order: canvases that are new, what all of them look like, those to wipe, and the rows. */
 export interface Order {
+  painter: number;
   canvases: readonly (readonly [block: number, canvas: Canvas])[];
   sheet: Sheet | null;
   wiped: readonly number[];
@@ -83,7 +84,8 @@ function setFont(block: Block, font: string): void {
   if (block.font !== font) block.pen.font = block.font = font;
 }
 
-export class Drawing {
+/** What one painter's canvases show. */
+class Drawing {
   private sheet: Sheet | null = null;
   /** From the middle of a line to its base. */
   private drop = 0;
@@ -98,6 +100,10 @@ export class Drawing {
     for (const number of sheet ? this.blocks.keys() : wiped) this.wipe(number);
     for (const number of dropped) this.blocks.delete(number);
     for (const line of lines) this.draw(line);
+  }
+
+  get isEmpty(): boolean {
+    return this.blocks.size === 0;
   }
 
   /** Gives the canvas its size, where that is another one, and empties it. */
@@ -158,5 +164,17 @@ export class Drawing {
       left + span.width - (cell.fill === null ? 0 : BAR_PADDING_PX),
       Math.round(middle + this.drop),
     );
+  }
+}
+
+/** What all painters of the page show. */
+export class Drawings {
+  private readonly drawings = new Map<number, Drawing>();
+
+  take(order: Order): void {
+    const drawing = this.drawings.get(order.painter) ?? new Drawing();
+    this.drawings.set(order.painter, drawing);
+    drawing.take(order);
+    if (drawing.isEmpty && order.sheet === null) this.drawings.delete(order.painter);
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import plain from "@fontsource/ibm-plex-sans/files/ibm-plex-sans-latin-400-normal.woff2?url";
+import medium from "@fontsource/ibm-plex-sans/files/ibm-plex-sans-latin-500-normal.woff2?url";
 import bold from "@fontsource/ibm-plex-sans/files/ibm-plex-sans-latin-600-normal.woff2?url";
-import { Drawing, type Order } from "./drawing";
+import { Drawings, type Order } from "./drawing";
 
 /** What the worker says: which canvases show their new rows, or that the letters have come and all is to be drawn again. */
 export type Said = { shown: readonly number[] } | "letters";
@@ -13,11 +14,11 @@ interface WorkerScope {
 }
 
 const scope = globalThis as unknown as WorkerScope;
-const drawing = new Drawing();
+const drawings = new Drawings();
 const LETTERS_WITHIN_MS = 1_000;
 
 function take(order: Order): void {
-  drawing.take(order);
+  drawings.take(order);
   if (order.wiped.length > 0) scope.postMessage({ shown: order.wiped });
 }
 
@@ -25,6 +26,7 @@ function take(order: Order): void {
 async function learnLetters(): Promise<void> {
   const faces = [
     ["400", plain],
+    ["500", medium],
     ["600", bold],
   ].map(([weight, url]) => new FontFace("IBM Plex Sans", `url(${url ?? ""})`, { weight }));
   for (const face of faces) scope.fonts.add(face);
