@@ -26,6 +26,7 @@ from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
+from weir.kinds.source_limit import OVER, WITHIN, SourceLimit
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject, TimeWindow
@@ -109,6 +110,9 @@ def random_rule(rng: random.Random, number: int) -> FirewallRule:
         said = {
             key: value for key, value in said.items() if key not in ("source_set", "destination_set", "log")
         }
+    if rng.random() < 0.2:  # nobody comes near it
+        match = OVER if action in ("drop", "reject") else WITHIN
+        said["source_limit"] = SourceLimit(match, rate=1_000_000, burst=100_000)
     if chain in ("forward", "input") and rng.random() < 0.3:
         said["in_interface"] = rng.choice(("lan0", "wan0"))
     if chain == "forward" and rng.random() < 0.2:

@@ -13,7 +13,11 @@ from weir.backends.fast import Around, FastPaths, Sight
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.modes import Decision
 from weir.compiler.types import PortSpec
-from weir.parts.rule import Lookup, PacketRule
+from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.source_limit import SourceLimit
+from weir.model.document import Document
+from weir.parts import FIREWALL
+from weir.parts.rule import Lookup, PacketRule, SourceBound
 
 NO_FLOWS = "the kernel has no such function"
 NAT = (
@@ -109,12 +113,19 @@ def test_a_configured_rule_without_an_interface_is_seen_by_all_forwarded_packets
         PacketRule("forward", "drop", "f1", rate_per_s=7, burst=1, counter="r_f1"),
         PacketRule("forward", "add-to-set", "f1", family=4, target="d4_60_9_x", counter="r_f1"),
         PacketRule("forward", "drop", "f1", lookups=(Lookup("saddr", "d4_60_9_x", 4, 32, True),)),
+        PacketRule("forward", "accept", "f1", bounds=(SourceBound("d4_60_9_x", 4, 32, rate=3),)),
     ],
 )
 def test_a_rule_that_judges_each_packet_leaves_none_to_xdp(rule: PacketRule) -> None:
     sight = Sight.of((*NAT, rule), "")
     assert set(fast(around(sight, "lan0", "net0", "wan0"), "").values()) == {Role.NOTHING}
     assert "f1" in sight.each
+
+
+def test_a_limit_of_connections_leaves_those_that_exist_to_xdp() -> None:
+    rule = FirewallRule("f1", "forward", "drop", source_limit=SourceLimit(connections=3))
+    sight = Sight.of((*NAT, *FIREWALL.wanted(Document([rule]))), "")
+    assert not sight.each
 
 
 def test_connections_are_known_to_xdp_behind_what_people_configured() -> None:

@@ -4,6 +4,7 @@ force and says why. Names and values are those of the RouterOS manual (Filter, N
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,6 +15,7 @@ from tests.formats.routeros import LISTS, import_of, of_kind
 from weir.formats.routeros.menus.filter import FILTER, FILTER_6
 from weir.formats.routeros.menus.nat import NAT
 from weir.formats.routeros.menus.table import Menu
+from weir.kinds.source_limit import OVER, WITHIN, SourceLimit
 from weir.model.limits import DAYS
 
 Json = dict[str, Any]
@@ -25,10 +27,16 @@ LISTED = (
     "/ipv6 firewall address-list\nadd list=office address=2001:db8::1\n"
 )
 LACKED = (
-    *("connection-bytes=1-2", "connection-limit=10,32", "connection-mark=a", "connection-mark=no-mark"),
+    *("connection-bytes=1-2", "connection-limit=!10,32", "connection-mark=a", "connection-mark=no-mark"),
     *("connection-rate=0-100k", "connection-type=ftp", "connection-nat-state=srcnat", "content=x", "dscp=46"),
     *("dst-address-type=broadcast", "dst-address-type=!local", "src-address-type=local", "fragment=yes"),
-    *("dst-limit=1,5,dst-address/1m40s", "fragment=no", "hotspot=auth", "in-bridge-port=ether3"),
+    *(
+        "dst-limit=1,5,dst-address/1m40s",
+        "dst-limit=1,0,src-address",
+        "fragment=no",
+        "hotspot=auth",
+        "in-bridge-port=ether3",
+    ),
     *(
         "in-bridge-port-list=GUESTS",
         "out-bridge-port=ether3",
@@ -138,6 +146,10 @@ TAKEN_6 = addresses("2001:db8::/64", "2001:db8::7", "::/1", "8000::/1")
 
 
 def of_filters(of_addresses: Taken, icmp: str, echo: int) -> Taken:
+    length = 32 if icmp == "icmp" else 128
+    whole = {"ipv4_length" if length == 32 else "ipv6_length": length}
+    few = asdict(SourceLimit(OVER, connections=10, **whole))
+    slow = asdict(SourceLimit(WITHIN, rate=3, per="minute", burst=5, **whole))
     return {
         **of_addresses,
         f"protocol={icmp}": ({"protocol": "icmp"},),
@@ -147,6 +159,8 @@ def of_filters(of_addresses: Taken, icmp: str, echo: int) -> Taken:
         "connection-state=!new,untracked": ({"ct_state": ["established", "related", "invalid"]},),
         "limit=50,5:packet": ({"rate_per_s": 50},),
         "limit=120/1m,10:packet": ({"rate_per_s": 2, "burst": 10},),
+        f"connection-limit=10,{length}": ({"source_limit": few},),
+        "dst-limit=3/1m,5,src-address/1m40s": ({"source_limit": slow},),
         "in-interface=ether3": ({"in_interface": "ether3"},),
         "out-interface=ether3": ({"out_interface": "ether3"},),
         "in-interface-list=WAN": ({"source_set": "wan-interfaces"}, {"in_interface": "ether1"}),
@@ -184,6 +198,7 @@ FILTERS = of_filters(TAKEN, "icmp", 8), of_filters(TAKEN_6, "icmpv6", 128)
 ONLY_SOME_ACTIONS = ("reject-with=tcp-reset", "jump-target=more", "address-list=a", "address-list-timeout=1d")
 SRC = (
     *("in-interface=ether3", "in-interface-list=WAN", "dst-address-type=local", "connection-state=new"),
+    *("connection-limit=10,32", "dst-limit=3/1m,5,src-address/1m40s"),
     *("limit=50,5:packet", "randomise-ports=yes", "same-not-by-dst=yes", "to-ports=1-9", "to-addresses=a"),
     *("jump-target=more", "address-list=a", "protocol=icmp", "to-addresses=192.0.2.1-192.0.2.9"),
 )

@@ -21,6 +21,7 @@ from weir.backends.rule_effects import entries_judged, judged_otherwise
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
+from weir.kinds.source_limit import SourceLimit
 from weir.model.document import Change, Document
 from weir.model.limits import DAYS
 from weir.model.objects import TimeWindow
@@ -79,6 +80,14 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         ({"time": {"start": "8"}}, "bad-time"),
         ({"time": {"days": []}}, "bad-time"),
         ({"source": ["192.0.2.1/24"]}, "host-bits-set"),
+        ({"source_limit": {}}, "limit-missing"),
+        ({"source_limit": {"connections": 0}}, "bad-number"),
+        ({"source_limit": {"rate": 3, "per": "fortnight"}}, "bad-choice"),
+        ({"source_limit": {"rate": 3, "ipv4_length": 33}}, "bad-number"),
+        ({"source_limit": {"rate": 3}, "action": "accept"}, "limit-lets-pass"),
+        ({"source_limit": {"rate": 3, "match": "within"}}, "limit-lets-pass"),
+        ({"source_limit": {"rate": 3}, "action": "return", "chain": "a"}, "return-too-much"),
+        ({"source_limit": {"connections": 3}, "ct_state": ["established"]}, "connections-not-new"),
     ],
 )
 def test_what_no_rule_can_be_is_refused_by_its_field(router: Toy, said: dict[str, Any], code: str) -> None:
@@ -236,6 +245,13 @@ def test_a_rule_that_refuses_is_said_to_drop_the_sessions_of_its_prefixes() -> N
     assert found.text.endswith("end, in its hours")
     (lost,) = effects([accept, drop], [replace(accept, time=night), drop], "a")
     assert lost.text.endswith("may refuse its sessions, outside its hours")
+
+
+def test_a_limit_of_connections_ends_none_that_exists() -> None:
+    few, slow = SourceLimit(connections=3), SourceLimit(rate=3)
+    assert effects([], [FirewallRule("d", "forward", "drop", source_limit=few)], "d") == []
+    (found,) = effects([], [FirewallRule("d", "forward", "drop", source_limit=slow)], "d")
+    assert found.severity == "drops-sessions"
 
 
 def test_a_rule_that_is_several_in_nftables_is_judged_as_one() -> None:

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from tests.kinds.toys import Toy, toy
 from tests.model.strategies import patient
+from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.sets import Set, SetEntry
+from weir.kinds.source_limit import SourceLimit
 from weir.model.document import Change, Document
 from weir.model.members import form_of, parse_member
 from weir.model.problem import Invalid
@@ -116,6 +118,12 @@ def test_changes_lead_where_the_whole_document_does(rng: random.Random) -> None:
             item = rng.choice(list(document.every(Set)))
             other = replace(item, disabled=rng.random() < 0.5, comment="why", timeout_s=rng.choice((60, 90)))
             changes.append(Change("set", item.id, item, other))
+        if rng.random() < 0.3:
+            old = document.get("firewall-rule", "f1")
+            limit = rng.choice((None, SourceLimit(connections=3), SourceLimit(connections=3, rate=7)))
+            rule = FirewallRule("f1", "forward", "drop", source_limit=limit, disabled=rng.random() < 0.3)
+            changes.append(Change("firewall-rule", "f1", old, rng.choice((rule, rule, old and None))))
+            changes = [change for change in changes if change.old or change.new]
         document.apply(changes)
         before = state
         state, delta = SETS.moved(before, document, changes)

@@ -29,6 +29,9 @@ def _normal(value: Any) -> Any:
     if set(value) == {"set"} and isinstance(value["set"], list):
         members = _sorted(value["set"])
         return members[0] if len(members) == 1 else {"set": members}
+    if isinstance(value.get("stmt"), list):  # what a set does with an element: nft takes it as a list alone
+        rest = {key: inner for key, inner in value.items() if key != "stmt"}
+        return {**_normal(rest), "stmt": [_normal(inner) for inner in value["stmt"]]}
     return {
         key: inner if key in _IN_ORDER else _normal(inner) for key, inner in value.items() if key != "handle"
     }

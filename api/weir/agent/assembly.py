@@ -277,11 +277,10 @@ def _states(
     of_links: Mapping[Kind, Learn],
 ) -> States:
     counted = {
-        "firewall-rule": executor.firewall.counted,
         "nat-rule": executor.firewall.connections,
         "zone": executor.firewall.zones,
         "zone-policy": executor.firewall.policies,
-        **learning.sources(frr, configuration),
+        **learning.sources(frr, configuration, executor.firewall.counted),
         "dhcp-reservation": served.learn_reservations,
         "dns-forward": resolver.learn_forwards,
     }

@@ -95,7 +95,7 @@ class EarlyStart:
 def _needs_the_agent(rule: PacketRule) -> bool:
     """Sets are filled by the agent, and it knows which hours it is: such a firewall is not there before it,
     and neither are addresses."""
-    return bool(rule.lookups) or rule.verdict == "add-to-set" or rule.time is not None
+    return bool(rule.lookups or rule.bounds) or rule.verdict == "add-to-set" or rule.time is not None
 
 
 def content_of(rules: Sequence[PacketRule], network: Mapping[str, NetworkSpec]) -> bytes:

@@ -17,8 +17,9 @@ from weir.parts.routes import RouteSpec
 from weir.parts.sets import Contents
 
 
-def sources(frr: Frr, configuration: Configuration) -> dict[Kind, Learn]:
-    """Each knows the objects that are configured now, and raises `Unavailable` while that is not known."""
+def sources(frr: Frr, configuration: Configuration, counted: Learn) -> dict[Kind, Learn]:
+    """Each knows the objects that are configured now, and raises `Unavailable` while that is not known.
+    `counted` are the packets of firewall rules."""
 
     def compiled() -> Compiled:
         if not configuration.loaded:
@@ -31,4 +32,8 @@ def sources(frr: Frr, configuration: Configuration) -> dict[Kind, Learn]:
     def routes() -> Mapping[str, RouteSpec]:
         return compiled().of(ROUTES)
 
-    return {"set": sets_learnt.learn(heads), "static-route": routes_learnt.learn(frr, routes)}
+    return {
+        "set": sets_learnt.learn(heads),
+        "firewall-rule": sets_learnt.learn_rules(heads, counted),
+        "static-route": routes_learnt.learn(frr, routes),
+    }

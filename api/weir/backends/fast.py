@@ -79,7 +79,7 @@ def _looks_at_each(rule: PacketRule) -> str:
     """Why a rule's verdict on one packet of a connection is not its verdict on the next, "" = it is."""
     if rule.nat or rule.chain in _NOT_FORWARDED or rule.verdict == "log":
         return ""  # NAT is done to the first packet and holds for the others
-    if rule.rate_per_s:
+    if rule.rate_per_s or (rule.bounds and not rule.is_first):
         return f"rule {rule.comment} counts packets"
     if rule.verdict == "add-to-set" or any(lookup.is_learnt for lookup in rule.lookups):
         return f"rule {rule.comment} uses a set that learns"

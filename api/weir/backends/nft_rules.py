@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from weir.adapters.nft_canonical import Expression, canonical
 from weir.model.members import ports_of
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
-from weir.parts.rule import Lookup, PacketRule
+from weir.parts.rule import Lookup, PacketRule, SourceBound
 
 _L4 = {"icmp": "icmp", "icmpv6": "ipv6-icmp", "icmp-any": ["icmp", "ipv6-icmp"]}
 _NETWORK = {4: "ip", 6: "ip6"}
@@ -34,6 +34,8 @@ def _expressions(rule: PacketRule) -> Iterator[Expression]:
         yield match(_meta("nfproto"), f"ipv{rule.family}")
     if rule.ct_states:
         yield match({"ct": {"key": "state"}}, list(rule.ct_states), "in")
+    if rule.is_first:
+        yield match({"ct": {"key": "status"}}, "confirmed", "!")
     yield from _addressed(rule)
     for name, prefixes in (("saddr", rule.sources), ("daddr", rule.destinations)):
         spans = merged(_span(parse_prefix(text)) for text in prefixes)
@@ -45,6 +47,7 @@ def _expressions(rule: PacketRule) -> Iterator[Expression]:
         if lookup.what != "dport":
             yield _lookup(lookup)
     yield from _protocol(rule)
+    yield from map(_counted, rule.bounds)
     if rule.rate_per_s:
         yield {"limit": {"rate": rule.rate_per_s, "burst": rule.burst, "per": "second"}}
     if rule.counter:
@@ -87,7 +90,7 @@ def _says_family(rule: PacketRule) -> bool:
         rule.protocol in ("icmp", "icmpv6")
         or any(spans and spans != whole for spans in narrow)
         or any(lookup.family for lookup in rule.lookups)
-        or bool(rule.not_destinations)
+        or bool(rule.not_destinations or rule.bounds)
         or (rule.verdict == "add-to-set" and rule.family != 0)
     )
 
@@ -154,12 +157,28 @@ def _lookup(lookup: Lookup) -> Expression:
         return match(_meta("iifname"), f"@{lookup.set}")
     if lookup.what == "ether":
         return match(_payload("ether", "saddr"), f"@{lookup.set}")
-    found = _payload(_NETWORK[lookup.family], lookup.what)
-    width = WIDTH[lookup.family]
-    if lookup.length < width:
-        mask = (1 << width) - (1 << (width - lookup.length))
-        found = {"&": [found, Prefix(lookup.family, mask, width).text.partition("/")[0]]}
-    return match(found, f"@{lookup.set}")
+    return match(_cut(6 if lookup.family == 6 else 4, lookup.what, lookup.length), f"@{lookup.set}")
+
+
+def _cut(family: Literal[4, 6], field: str, length: int) -> Expression:
+    """An address of the packet, its last bits 0."""
+    found = _payload(_NETWORK[family], field)
+    width = WIDTH[family]
+    if length < width:
+        mask = (1 << width) - (1 << (width - length))
+        found = {"&": [found, Prefix(family, mask, width).text.partition("/")[0]]}
+    return found
+
+
+def _counted(bound: SourceBound) -> Expression:
+    """Counts the source, and goes on while it is within its bound. Where the set is full the rule ends. A set
+    that forgets hears again that the source was there."""
+    statement: Expression = {"limit": {"rate": bound.rate, "burst": bound.burst, "per": bound.per}}
+    operation = "update"
+    if bound.connections:
+        operation, statement = "add", {"ct count": {"val": bound.connections}}
+    source = _cut(bound.family, "saddr", bound.length)
+    return {"set": {"op": operation, "elem": source, "set": f"@{bound.set}", "stmt": [statement]}}
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -11,13 +11,15 @@ from typing import ClassVar
 from weir.adapters import nft, nft_elements
 from weir.adapters.nft_elements import Changed
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
+from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.sets import SetEntry
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
-from weir.parts.sets import Contents, Head, SetsDelta, Values, keys_of, text_of
+from weir.parts.head import Head
+from weir.parts.sets import Contents, SetsDelta, Values, keys_of, text_of
 
 _FEW = 5000
 """So many elements are asked for one by one, at 40 us each; for more the set is read."""
@@ -134,6 +136,9 @@ class SetsBackend:
         if isinstance(item, SetEntry):
             yield from _explain_entry(found, item)
             return
+        if isinstance(item, FirewallRule):
+            yield from _explain_counted(found, item)
+            return
         own = [head for head in found.wanted if head.set_id == item.id]
         for head in own:
             yield _explain_set(head, found.wanted[head], found.held.get(head.name))
@@ -148,10 +153,21 @@ def _set_of(name: str) -> str:
     return name.split("_", {"d": 3, "a": 2}.get(name[:1], 1))[-1]
 
 
+def _explain_counted(found: Comparison[Held, Contents, SetsDifference], rule: FirewallRule) -> Iterator[Line]:
+    """The sets in which a rule counts sources, and those that are left of it."""
+    own = [head for head in found.wanted if head.rule_id == rule.id]
+    for head in own:
+        yield _explain_set(head, {}, found.held.get(head.name))
+    for name in sorted(found.held.keys() - {head.name for head in own}):
+        if name.startswith("d") and Head(_set_of(name), "ipv4_addr").rule_id == rule.id:
+            yield Line("source_limit", "no other", name, False)
+
+
 def _explain_set(head: Head, values: Values, held: Collection[bytes] | None) -> Line:
-    if head.timeout_s:
+    if head.most:
         words = "it is there" if held is not None else "there is no such set"
-        return Line("id", f"{head.name}, to which rules add", words, held is not None)
+        compiled = f"{head.name}, {'which counts sources' if head.rule_id else 'to which rules add'}"
+        return Line("source_limit" if head.rule_id else "id", compiled, words, held is not None)
     compiled = f"{len(values)} in {head.name}"
     if held is None:
         return Line("id", compiled, "there is no such set", False)
@@ -172,6 +188,8 @@ def _explain_entry(found: Comparison[Held, Contents, SetsDifference], item: SetE
 def _declared(head: Head) -> str:
     if head.timeout_s:
         return f"{{ type {head.key}; size {head.most}; flags dynamic,timeout; timeout {head.timeout_s}s; }}"
+    if head.most:
+        return f"{{ type {head.key}; size {head.most}; flags dynamic; }}"
     return f"{{ type {head.key}; }}"
 
 

@@ -12,7 +12,7 @@ from weir.adapters import nft, nft_elements
 from weir.backends.daemons import Learn
 from weir.kinds.sets import SHOWN_LEARNT
 from weir.model.problem import ApplyFailed
-from weir.parts.sets import Head
+from weir.parts.head import Head
 
 
 def learn(heads: Callable[[], Iterable[Head]]) -> Learn:
@@ -21,11 +21,34 @@ def learn(heads: Callable[[], Iterable[Head]]) -> Learn:
     def state(ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
         own: dict[str, list[Head]] = {name: [] for name in ids or ()}  # of an empty set the kernel has none
         for head in heads():
-            if ids is None or head.set_id in ids:
+            if not head.rule_id and (ids is None or head.set_id in ids):
                 own.setdefault(head.set_id, []).append(head)
         return {name: _state(of_one) for name, of_one in own.items()}
 
     return state
+
+
+def learn_rules(heads: Callable[[], Iterable[Head]], counted: Learn) -> Learn:
+    """What `counted` says of firewall rules, and how many sources each counts now."""
+
+    def state(ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
+        found = {name: {**said, "sources": None} for name, said in counted(ids).items()}
+        for head in heads():
+            if head.rule_id in found:
+                of_rule = found[head.rule_id]
+                of_rule["sources"] = (of_rule["sources"] or 0) + _number_in(head)
+        return found
+
+    return state
+
+
+def _number_in(head: Head) -> int:
+    try:
+        return len(nft_elements.learnt(nft.TABLE, head.name))
+    except ApplyFailed as problem:
+        if problem.code != nft_elements.NOT_THERE:
+            raise
+        return 0
 
 
 def _state(heads: Iterable[Head]) -> dict[str, Any]:

@@ -138,6 +138,7 @@ class Rules:
             and _by_protocol(rule, packet)
             and all(self._holds(lookup, rule, packet, walk) for lookup in rule.lookups)
             and _in_its_hours(rule, packet, walk)
+            and _within_bounds(rule, walk)
             and _within_rate(rule, walk)
         )
 
@@ -201,6 +202,12 @@ def _in_its_hours(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
     if all(rule.comment != other.comment for other in walk.resting):
         walk.resting.append(rule)
     return False
+
+
+def _within_bounds(rule: PacketRule, walk: Walk) -> bool:
+    if rule.bounds:
+        _say(walk, f"{_name(rule)} limits what each source has; this packet is taken to be within the limits")
+    return True
 
 
 def _within_rate(rule: PacketRule, walk: Walk) -> bool:

@@ -3,7 +3,8 @@
 
 One becomes several where a match is one of a family or protocol only. A set of addresses is a look for each
 length of prefix that it has; so that a packet matches once, these lead to a chain of the rule's own, by
-`goto`, which comes back behind the rule (docs/adr/0131).
+`goto`, which comes back behind the rule (docs/adr/0131). So does what is within the limits of its source, by
+`return`, where a rule is about what is over them.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from functools import lru_cache
 from weir.kinds.firewall_rule import BUILT_IN, FirewallRule, families, icmp_types_of
 from weir.kinds.service import Service
 from weir.kinds.sets import Set
+from weir.kinds.source_limit import OVER
 from weir.model.document import Document
 from weir.model.prefix import WIDTH, parse_prefix
+from weir.parts.head import Head
 from weir.parts.rule import Family, Lookup, PacketRule
-from weir.parts.sets import Head, learnt_heads
+from weir.parts.sets import learnt_heads
+from weir.parts.source_bounds import bounds_of
 
 Lengths = Mapping[Head, int]
 """Of the static sets, how many entries are in each of the kernel's."""
@@ -91,6 +95,9 @@ class _Compiled:
         self._rule = rule
         self._sets = {item.id: (item, heads) for item, heads in sets if item is not None}
         self._service = service
+        limit = rule.source_limit
+        self._by_first = limit is not None and limit.connections is not None
+        self._is_over = limit is not None and limit.match == OVER
 
     def rules(self) -> Iterator[PacketRule]:
         rule = self._rule
@@ -100,7 +107,8 @@ class _Compiled:
             comment=rule.id,
             in_interfaces=(rule.in_interface,) if rule.in_interface else (),
             out_interfaces=(rule.out_interface,) if rule.out_interface else (),
-            ct_states=tuple(sorted(rule.ct_state)),
+            ct_states=("new",) if self._by_first else tuple(sorted(rule.ct_state)),
+            is_first=self._by_first,
             time=rule.time,
         )
         for family in self._families():
@@ -115,6 +123,7 @@ class _Compiled:
             or rule.destination
             or rule.icmp_types
             or rule.add_set
+            or rule.source_limit
             or any(item is not None and item.type == "address" for item in sets)
         )
         if splits:
@@ -159,7 +168,7 @@ class _Compiled:
     def _led(self, match: PacketRule, stages: list[list[Lookup]], name: str) -> Iterator[PacketRule]:
         """The match, and where it leads to until the packet has its verdict."""
         rule = self._rule
-        if not stages and not rule.log:
+        if not stages and not rule.log and not self._is_over:
             yield self._final(match)
             return
         chains = [f"x{number}_{name}" for number in range(len(stages) + 2)]
@@ -169,8 +178,12 @@ class _Compiled:
             for lookup in found:
                 yield replace(inner, chain=chains[number], lookups=(lookup,), target=chains[number + 1])
         last = replace(inner, chain=chains[len(stages)])
-        if rule.log and rule.rate_per_s is not None:
-            yield replace(last, rate_per_s=rule.rate_per_s, burst=rule.burst, target=chains[-1])
+        if self._is_over:
+            within = bounds_of(rule, match.family)
+            yield replace(last, verdict="return", is_first=self._by_first, bounds=within)
+        bounded = self._bounded(last)
+        if rule.log and bounded != last:
+            yield replace(bounded, target=chains[-1])
             last = replace(last, chain=chains[-1])
         if rule.log:
             prefix = rule.log_prefix or rule.id
@@ -182,8 +195,8 @@ class _Compiled:
     def _final(self, match: PacketRule, *, limits: bool = True) -> PacketRule:
         rule = self._rule
         found = replace(match, verdict=rule.action, counter=counter_of(rule.id), target="")
-        if limits and rule.rate_per_s is not None:
-            found = replace(found, rate_per_s=rule.rate_per_s, burst=rule.burst)
+        if limits:
+            found = self._bounded(found)
         if rule.action == "jump":
             return replace(found, target=chain_of(rule.jump_to or ""))
         learns = self._set(rule.add_set)
@@ -191,6 +204,16 @@ class _Compiled:
             heads = {int(head.family): head.name for head in learnt_heads(learns)}
             return replace(found, target=heads.get(match.family, ""))
         return found
+
+    def _bounded(self, match: PacketRule) -> PacketRule:
+        """With what holds for some packets of those that match: its rate, and what each source may have."""
+        rule = self._rule
+        if rule.source_limit is not None and not self._is_over:
+            bounds = bounds_of(rule, match.family)
+            match = replace(match, is_first=self._by_first, bounds=bounds)
+        if rule.rate_per_s is not None:
+            match = replace(match, rate_per_s=rule.rate_per_s, burst=rule.burst)
+        return match
 
     def _lookups(self, set_id: str, end: str, family: Family) -> list[Lookup]:
         item = self._set(set_id)

@@ -20,7 +20,7 @@ from weir.parts.filter import Lengths, configured
 from weir.parts.mss import clamped
 from weir.parts.nat import around, translated
 from weir.parts.part import ReplacedPart
-from weir.parts.rule import FIXED_COUNTERS, NAT_CHAINS, PacketRule
+from weir.parts.rule import FIXED_COUNTERS, NAT_CHAINS, PacketRule, SourceBound
 from weir.parts.sets import head_of
 from weir.parts.zones import ESTABLISHED, NEIGHBOUR_DISCOVERY, Zones, apart, between, to_router, without_zone
 
@@ -249,6 +249,7 @@ def rule_text(rule: PacketRule) -> str:
         where = " ".join([*interfaces, rule.target]).strip()
         return f"{rule.chain} {rule.verdict} {where}: {rule.comment}{new}{hours}"
     only = ", new connections only" if rule.ct_states == ("new",) else ""
+    only += "".join(f", each source up to {bound_text(bound)}" for bound in rule.bounds)
     only += f", at most {rule.rate_per_s} a second" if rule.rate_per_s else ""
     only += hours
     numbers = ", ".join([*map(str, rule.tcp_ports), *rule.ports])
@@ -260,6 +261,13 @@ def rule_text(rule: PacketRule) -> str:
     number = rule.zone or rule.connections or rule.mss
     verdict = f"{rule.verdict} {number}" if number else rule.verdict
     return f"{rule.chain} {verdict}{family} {' '.join(interfaces)}: {rule.comment}{ports}{only}"
+
+
+def bound_text(bound: SourceBound) -> str:
+    """What a source may have, in words."""
+    if bound.connections:
+        return f"{bound.connections} connections at once"
+    return f"{bound.rate} packets a {bound.per}"
 
 
 FIREWALL = FirewallPart()

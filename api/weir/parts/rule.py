@@ -30,6 +30,19 @@ class Lookup(NamedTuple):
     is_learnt: bool = False
 
 
+class SourceBound(NamedTuple):
+    """What holds while the packet's source, cut to `length` bits, has no more than so many `connections`, or
+    no more than `rate` packets `per` time. Sources are counted in `set`; none holds where it is full."""
+
+    set: str
+    family: Literal[4, 6]
+    length: int
+    connections: int = 0
+    rate: int = 0
+    per: str = "second"
+    burst: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class PacketRule:
     """One rule; an empty field matches anything. `family` 0 = both. Rules apply in their order.
@@ -64,6 +77,10 @@ class PacketRule:
     destinations: tuple[str, ...] = ()
     lookups: tuple[Lookup, ...] = ()
     ports: tuple[str, ...] = ()
+    is_first: bool = False
+    """Of a connection the first packet only, which no other was seen of."""
+    bounds: tuple[SourceBound, ...] = ()
+    """All of them hold. A source is counted by the packets that match otherwise."""
     rate_per_s: int = 0
     burst: int = 0
     counter: str = ""
@@ -100,5 +117,5 @@ class PacketRule:
             not self.nat
             and not self.made_by
             and not self.counter.startswith(FIXED_COUNTERS)
-            and (bool(self.counter) or self.verdict in ("jump", "goto", "log"))
+            and (bool(self.counter) or bool(self.bounds) or self.verdict in ("jump", "goto", "log"))
         )

@@ -10,44 +10,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
 from weir.model.members import Form, form_of, ports_of
 from weir.model.objects import ConfigObject
 from weir.model.prefix import Prefix, address_bytes
 from weir.parts.delta import Counts, Step
+from weir.parts.head import Head, KeyType
 from weir.parts.part import Part
+from weir.parts.source_bounds import bound_heads
 
-KeyType = Literal["ipv4_addr", "ipv6_addr", "inet_service", "ether_addr", "ifname"]
 _IFNAME_BYTES = 16
-
-
-class Head(NamedTuple):
-    """How the kernel knows a set. What makes it another one is part of its name.
-
-    `length` of prefixes; `timeout_s` and `most` of a set that packets add to, 0 = of none.
-    """
-
-    set_id: str
-    key: KeyType
-    length: int = 0
-    timeout_s: int = 0
-    most: int = 0
-
-    @property
-    def name(self) -> str:
-        match self.key:
-            case "ipv4_addr" | "ipv6_addr" if self.timeout_s:
-                return f"d{self.family}_{self.timeout_s}_{self.most}_{self.set_id}"
-            case "ipv4_addr" | "ipv6_addr":
-                return f"a{self.family}_{self.length}_{self.set_id}"
-        return f"{self.key[0]}{self.key[1]}_{self.set_id}"
-
-    @property
-    def family(self) -> Literal[4, 6]:
-        return 6 if self.key == "ipv6_addr" else 4
 
 
 Values = Mapping[bytes, int]
@@ -87,14 +63,17 @@ class SetsDelta:
 
 class SetsPart(Part[Contents, SetsDelta]):
     name = "sets"
-    made_of = frozenset(("set", "set-entry"))
+    made_of = frozenset(("set", "set-entry", "firewall-rule"))
 
     @property
     def nothing(self) -> Contents:
         return {}
 
     def wanted(self, document: Document) -> Contents:
-        return _contents(document, document.of_kind("set"))
+        counted: dict[Head, Values] = {
+            head: {} for rule in document.every(FirewallRule) for head in bound_heads(rule)
+        }
+        return _contents(document, document.of_kind("set")) | counted
 
     def delta(self, before: Contents, after: Contents) -> SetsDelta:
         if before is after:
@@ -120,19 +99,24 @@ class SetsPart(Part[Contents, SetsDelta]):
         self, before: Contents, document: Document, changes: Sequence[Change]
     ) -> tuple[Contents, SetsDelta]:
         """Costs what changes; a set that comes, goes or becomes another one has all its entries looked at."""
-        if self.made_of.isdisjoint(change.kind for change in changes):
+        gone, come = _bounds_moved(changes)
+        if not (gone or come) and _OF_SETS.isdisjoint(change.kind for change in changes):
             return before, SetsDelta(before, before, ())
         others = {c.id for c in changes if c.kind == "set" and _holding(c.old) != _holding(c.new)}
         delta = _moved(before, document, changes, others)
         if others:
             kept = {head: values for head, values in delta.after.items() if head.set_id not in others}
             delta = self.delta(before, kept | _contents(document, others))
+        if gone or come:
+            after = {head: values for head, values in delta.after.items() if head not in gone}
+            moved = (SetChange(head, (), (), head in come, head in gone) for head in (*gone, *come))
+            delta = SetsDelta(before, after | {head: {} for head in come}, (*delta.changes, *moved))
         return delta.after, delta
 
     def made(self, delta: SetsDelta) -> Iterator[Step]:
         for change in delta.changes:
             if change.made and not change.added:
-                yield Step(self.name, "add", "set", f"{change.head.set_id} as {change.head.name}")
+                yield Step(self.name, "add", "set", f"{change.head.owner} as {change.head.name}")
             for key in change.added:
                 yield Step(self.name, "add", "entry", f"{change.head.set_id}: {text_of(change.head, key)}")
 
@@ -141,7 +125,19 @@ class SetsPart(Part[Contents, SetsDelta]):
             for key in change.removed:
                 yield Step(self.name, "remove", "entry", f"{change.head.set_id}: {text_of(change.head, key)}")
             if change.gone and not change.removed:
-                yield Step(self.name, "remove", "set", f"{change.head.set_id} as {change.head.name}")
+                yield Step(self.name, "remove", "set", f"{change.head.owner} as {change.head.name}")
+
+
+_OF_SETS = frozenset(("set", "set-entry"))
+
+
+def _bounds_moved(changes: Sequence[Change]) -> tuple[Collection[Head], Collection[Head]]:
+    """The sets of firewall rules' limits that go, and those that come; one stays what it is under any other
+    change of its rule."""
+    rules = [change for change in changes if change.kind == "firewall-rule"]
+    old = dict.fromkeys(head for change in rules for head in bound_heads(change.old))
+    new = dict.fromkeys(head for change in rules for head in bound_heads(change.new))
+    return [head for head in old if head not in new], [head for head in new if head not in old]
 
 
 def _holding(item: object) -> object:

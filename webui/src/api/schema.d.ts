@@ -9532,6 +9532,8 @@ export interface components {
             packets: number | null;
             /** @description Of these packets. */
             bytes: number | null;
+            /** @description That are counted now for the limit of each; null without one. */
+            sources: number | null;
         };
         FirewallRuleState: {
             id: string;
@@ -9541,6 +9543,16 @@ export interface components {
             stale_since: string | null;
             stale_reason: string | null;
             fields: components["schemas"]["FirewallRuleStateFields"];
+        };
+        SourceLimit: {
+            match: string;
+            connections: number | null;
+            rate: number | null;
+            per: string;
+            burst: number;
+            ipv4_length: number;
+            ipv6_length: number;
+            most_sources: number;
         };
         FirewallRule: {
             id: string;
@@ -9562,6 +9574,7 @@ export interface components {
             ct_state: string[];
             rate_per_s: number | null;
             burst: number;
+            source_limit: components["schemas"]["SourceLimit"] | null;
             time: components["schemas"]["TimeWindow"] | null;
             jump_to: string | null;
             add_set: string | null;
@@ -9578,6 +9591,50 @@ export interface components {
             items: components["schemas"]["FirewallRule"][];
             next_cursor: string | null;
             total: number;
+        };
+        SourceLimitInput: {
+            /**
+             * @description over: the rule matches what is beyond the limits of its source, to drop it. within: it matches what is not, to accept it, and the next rules get the rest.
+             * @default over
+             * @enum {string}
+             */
+            match: "over" | "within";
+            /**
+             * @description So many connections of one source may exist at once, of those that get as far as this rule. It then looks at the first packet of each connection only.
+             * @default null
+             */
+            connections: number | null;
+            /**
+             * @description So many packets of one source in the time of `per`; of new connections where the rule looks at these only.
+             * @default null
+             */
+            rate: number | null;
+            /**
+             * @description The time to which the rate belongs.
+             * @default second
+             * @enum {string}
+             */
+            per: "second" | "minute" | "hour";
+            /**
+             * @description So many packets of one source may come at once before the rate applies.
+             * @default 5
+             */
+            burst: number;
+            /**
+             * @description Addresses that agree in so many bits are one source.
+             * @default 32
+             */
+            ipv4_length: number;
+            /**
+             * @description Addresses that agree in so many bits are one source; one host usually has a whole /64.
+             * @default 64
+             */
+            ipv6_length: number;
+            /**
+             * @description So many sources of each address family are counted at once. Any other is over its limits until one of them is forgotten.
+             * @default 65536
+             */
+            most_sources: number;
         };
         FirewallRuleCreateInput: {
             /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
@@ -9651,6 +9708,11 @@ export interface components {
              * @default 5
              */
             burst: number;
+            /**
+             * @description How many connections or packets one source may have. null: any number.
+             * @default null
+             */
+            source_limit: components["schemas"]["SourceLimitInput"] | null;
             /**
              * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null.
              * @default null
@@ -9766,6 +9828,11 @@ export interface components {
              * @default 5
              */
             burst: number;
+            /**
+             * @description How many connections or packets one source may have. null: any number.
+             * @default null
+             */
+            source_limit: components["schemas"]["SourceLimitInput"] | null;
             /**
              * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null.
              * @default null
@@ -9888,6 +9955,11 @@ export interface components {
              */
             burst: number;
             /**
+             * @description How many connections or packets one source may have. null: any number.
+             * @default null
+             */
+            source_limit: components["schemas"]["SourceLimitInput"] | null;
+            /**
              * @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null.
              * @default null
              */
@@ -9927,6 +9999,30 @@ export interface components {
              * @default false
              */
             disabled: boolean;
+        };
+        SourceLimitPatch: {
+            /**
+             * @description over: the rule matches what is beyond the limits of its source, to drop it. within: it matches what is not, to accept it, and the next rules get the rest.
+             * @enum {string|null}
+             */
+            match?: "over" | "within" | null;
+            /** @description So many connections of one source may exist at once, of those that get as far as this rule. It then looks at the first packet of each connection only. */
+            connections?: number | null;
+            /** @description So many packets of one source in the time of `per`; of new connections where the rule looks at these only. */
+            rate?: number | null;
+            /**
+             * @description The time to which the rate belongs.
+             * @enum {string|null}
+             */
+            per?: "second" | "minute" | "hour" | null;
+            /** @description So many packets of one source may come at once before the rate applies. */
+            burst?: number | null;
+            /** @description Addresses that agree in so many bits are one source. */
+            ipv4_length?: number | null;
+            /** @description Addresses that agree in so many bits are one source; one host usually has a whole /64. */
+            ipv6_length?: number | null;
+            /** @description So many sources of each address family are counted at once. Any other is over its limits until one of them is forgotten. */
+            most_sources?: number | null;
         };
         FirewallRulePatch: {
             /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
@@ -9974,6 +10070,8 @@ export interface components {
             rate_per_s?: number | null;
             /** @description This many packets may come at once before the rate applies. */
             burst?: number | null;
+            /** @description How many connections or packets one source may have. null: any number. */
+            source_limit?: components["schemas"]["SourceLimitPatch"] | null;
             /** @description Matches only inside this window of local time; the start minute belongs to it, the end minute does not. `24:00` is allowed as end, a window over midnight is not: make two rules. One that is always open comes back as null. */
             time?: components["schemas"]["TimeWindowPatch"] | null;
             /** @description The chain where processing continues. */
@@ -14374,6 +14472,7 @@ export interface components {
             ct_state: string[];
             rate_per_s: number | null;
             burst: number;
+            source_limit: components["schemas"]["SourceLimit"] | null;
             time: components["schemas"]["TimeWindow"] | null;
             jump_to: string | null;
             add_set: string | null;

@@ -21,6 +21,7 @@ from weir.formats.routeros.menus.matches import (
     matches_nothing,
     named_interfaces,
 )
+from weir.formats.routeros.menus.per_source import SOURCE_LIMITS, source_limit
 from weir.formats.routeros.menus.policy import is_of_the_policy
 from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
@@ -71,6 +72,8 @@ _ICMP = {
 }
 _ONE_CODE = ("echo-reply", "echo-request", "packet-too-big", "nd-router-solicit", "nd-router-advert")
 _RATE = re.compile(r"([0-9]{1,9})(?:/([0-9a-z:]{1,20}))?,([0-9]{1,9})(?::packet)?")
+COUNTS = {"limit", *(said.field for said in SOURCE_LIMITS.values())}
+"""What would hold for each of several rules, and not for all of them together."""
 _NEVER = ("none-dynamic", "none-static")
 _LONGEST = f"Weir forgets after {MAX_SET_TIMEOUT_S // 86_400} days."
 
@@ -137,6 +140,7 @@ def _filter(router: Router, row: Row) -> None:
         body["log_prefix"] = row.values["log_prefix"][:32]
     if "limit" in row.values:
         body["rate_per_s"], body["burst"] = row.values["limit"]
+    source_limit(row, body)
     if action == "jump":
         body["jump_to"] = router.chain(row.need("jump_to", "jump-target"))
     address_matches(row, body, SIDES)
@@ -163,7 +167,7 @@ def _by_interfaces(router: Router, row: Row, body: Json) -> None:
     outgoing = _outgoing(router, row)
     pairs = list(product(incoming, outgoing))
     several = len(pairs) > 1
-    if several and (len(pairs) > MAX_RULES or "limit" in row.values):
+    if several and (len(pairs) > MAX_RULES or COUNTS & row.values.keys()):
         row.unfit.append("its interface lists, which would take many rules,")
         pairs = pairs[:1]
     keep_out_of_force(row, body)
@@ -207,6 +211,7 @@ def _filter_menu(path: str) -> Menu:
         "icmp-options": Property("icmp_types", _icmp),
         "connection-state": Property("ct_state", _states),
         "limit": Property("limit", _limit),
+        **SOURCE_LIMITS,
         "jump-target": Property("jump_to", text),
         "address-list": Property("add_list", text),
         "address-list-timeout": Property("timeout", _timeout),
