@@ -4,6 +4,7 @@
 #define WEIR_INTERNAL_H
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -303,6 +304,10 @@ void weir_touch(struct weir_watched *watched, const void *first, size_t bytes); 
 void weir_watched_settle(struct weir *weir); /* a change is done */
 void weir_watched_adopt(struct weir *weir, int which); /* what is there now is right */
 void weir_watched_look(struct weir *weir); /* a part at a time; sets `is_wrong` */
+
+/* support.c: for libbpf, whose words an error's number makes up for */
+enum libbpf_print_level;
+int weir_silent(enum libbpf_print_level level, const char *format, va_list arguments);
 
 /* far.c; the caller holds `lookups` */
 void weir_far_open(struct weir *weir);

@@ -10,14 +10,6 @@
 #include "internal.h"
 #include "weir_read.skel.h"
 
-static int silent(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	(void)level;
-	(void)format;
-	(void)arguments;
-	return 0;
-}
-
 static int reader_load(struct weir *weir, struct weir_read *reader)
 {
 	uint32_t lines = weir_meta(weir)->slots * 2;
@@ -49,7 +41,7 @@ static int reader_attach(struct weir_read *reader)
 
 int weir_reader_fd(struct weir *weir)
 {
-	libbpf_print_fn_t before = libbpf_set_print(silent);
+	libbpf_print_fn_t before = libbpf_set_print(weir_silent);
 	struct weir_read *reader = weir_read__open();
 	int result = reader ? reader_load(weir, reader) ?: reader_attach(reader) : -errno;
 

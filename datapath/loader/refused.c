@@ -10,17 +10,9 @@
 #include "internal.h"
 #include "weir_refused.skel.h"
 
-static int silent(enum libbpf_print_level level, const char *format, va_list arguments)
-{
-	(void)level;
-	(void)format;
-	(void)arguments;
-	return 0;
-}
-
 int weir_refused_watch(struct weir *weir)
 {
-	libbpf_print_fn_t before = libbpf_set_print(silent);
+	libbpf_print_fn_t before = libbpf_set_print(weir_silent);
 	struct weir_refused *refused = weir_refused__open();
 	int error =
 		refused ? bpf_map__reuse_fd(refused->maps.weir_ports, weir->map_fd[WEIR_MAP_PORTS]) : -errno;

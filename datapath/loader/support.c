@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Errors as sentences, and growing lists. */
+/* Errors as sentences, silence of libbpf, and growing lists. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <bpf/libbpf.h>
 
 #include "internal.h"
 
@@ -23,6 +25,14 @@ int weir_fail(int error, const char *format, ...)
 	vsnprintf(weir_error_text, sizeof(weir_error_text), format, arguments);
 	va_end(arguments);
 	return -error;
+}
+
+int weir_silent(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	(void)level;
+	(void)format;
+	(void)arguments;
+	return 0;
 }
 
 void *weir_list_add(struct weir_list *list, size_t size)

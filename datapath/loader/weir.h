@@ -139,6 +139,21 @@ struct weir_usage {
 	uint64_t kernel_bytes;
 };
 
+/* Which packets torch looks at: of one interface, or of the classes in `slots` on all of these. */
+struct weir_torch_spec {
+	const uint32_t *ifindexes;
+	uint32_t ifindex_count;
+	uint32_t slot_words; /* 0: of the first interface */
+	const uint64_t *slots; /* a bit for each slot */
+	int ports_fd, devices_fd, v4_fd, prefix6_fd, meta_fd; /* of the maps; the caller's */
+};
+
+struct weir_torch_sums {
+	uint64_t bytes, packets; /* of the stack, since the beginning */
+	uint64_t fast_bytes, fast_packets; /* of the fast path, while that was watched */
+	uint64_t estimated; /* of these, packets that another stood for */
+};
+
 const char *weir_error(void);
 
 /* pin_dir NULL: nothing is pinned, all goes with the handle. *reused: 1 when pinned state was taken over,
@@ -219,5 +234,22 @@ int weir_reader_fd(struct weir *weir);
 const char *weir_flow_reason(struct weir *weir);
 int weir_map_fd(struct weir *weir, const char *name, int readonly); /* caller closes it */
 int weir_program_fd(struct weir *weir, const char *name); /* caller closes it */
+
+/*
+ * Count the flows of a port or of classes as long as the handle is open (weir/torch.h). It needs no struct weir, and
+ * reading needs no privilege. -EOPNOTSUPP: this kernel has no tcx.
+ */
+struct weir_torch_run;
+struct weir_torch_flow;
+int weir_torch_open(const struct weir_torch_spec *spec, struct weir_torch_run **out);
+void weir_torch_close(struct weir_torch_run *run);
+/* Why packets that the fast path forwards are not counted; empty when they are. */
+const char *weir_torch_unseen(struct weir_torch_run *run);
+/* Whether what XDP redirects is counted, which takes a part of every redirect's time. It is from the beginning. */
+int weir_torch_watch_fast(struct weir_torch_run *run, int on);
+/* Returns how many flows there are, at most `capacity`; 0: only the sums are read. To be called once a second: from one call to the next
+ * each processor counts WEIR_TORCH_LOOKS packets one by one. */
+int weir_torch_read(struct weir_torch_run *run, struct weir_torch_sums *sums, struct weir_torch_flow *out,
+		    uint32_t capacity);
 
 #endif

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Torch: the flows of a port or of a queue, counted as long as somebody looks.
+ *
+ * Hooks: tcx of the ports, behind the programs that shape, for what the stack receives and sends; and the kernel's
+ * tracepoint of a packet that XDP has redirected, for what the fast path forwards. So nothing of the datapath
+ * is another program than before, and a port whose torch is off runs no instruction more. The links belong to the
+ * process that reads, and end with it.
+ *
+ * The tracepoint has no packet among its arguments. But the kernel has just put it last into the queue of
+ * frames that this processor will give the device (xdp_dev_bulk_queue, kernel/bpf/devmap.c), where it is found:
+ * rewritten already, so with the addresses that it leaves with. Fields are found by CO-RE; where the kernel has
+ * none of that, the loader says so. A tracepoint that is on costs every redirect about a tenth of its time, so under load
+ * the reader attaches it for a small part of each second only. In generic XDP there is no such queue, and nothing is counted.
+ *
+ * Maps: the datapath's ports and tables are read. `torch_flows` gives way to new flows when it is full; what became of
+ * such a flow stays in the sums by processor, which only that processor writes. From WEIR_TORCH_LOOKS packets in a
+ * period on, one at random stands for some, later for many, so that torch takes little of a full load. A period ends
+ * when the reader adds to `torch_period`.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <linux/bpf.h>
+#include <linux/in.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "weir/abi.h"
+#include "weir/torch.h"
+
+#include "lookup.h"
+#include "ports.h"
+
+#define TORCH_QUEUES_MOST 64 /* devices that a processor sends to in one turn */
+#define TCX_NEXT (-1) /* enum tcx_action_base, Linux 6.6 */
+#define UDP_HEADER 8
+
+const volatile __u32 torch_ifindex = 0; /* the port; 0: the classes of `torch_slots`, on all ports */
+const volatile __u32 torch_devices = 0; /* the map by which the fast path redirects */
+__u32 torch_period = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, WEIR_TORCH_FLOWS);
+	__type(key, struct weir_torch_key);
+	__type(value, struct weir_torch_counts);
+} torch_flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct weir_torch_state);
+} torch_states SEC(".maps");
+
+/* A bit for each slot that is looked at. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by the loader */
+	__type(key, __u32);
+	__type(value, __u64);
+} torch_slots SEC(".maps");
+
+/* Of the kernel, as far as it is read. */
+struct xdp_frame {
+	void *data;
+} __attribute__((preserve_access_index));
+
+struct list_head {
+	struct list_head *next;
+} __attribute__((preserve_access_index));
+
+struct net_device;
+
+struct xdp_dev_bulk_queue {
+	struct xdp_frame *q[16];
+	struct list_head flush_node;
+	struct net_device *dev;
+	unsigned int count;
+} __attribute__((preserve_access_index));
+
+struct net_device {
+	int ifindex;
+	struct xdp_dev_bulk_queue *xdp_bulkq; /* an offset, to which a processor adds its base */
+} __attribute__((preserve_access_index));
+
+struct bpf_net_context { /* Linux 6.11 */
+	struct list_head dev_map_flush_list;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	struct bpf_net_context *bpf_net_context;
+} __attribute__((preserve_access_index));
+
+struct bpf_dtab_netdev {
+	struct net_device *dev;
+} __attribute__((preserve_access_index));
+
+/* Where a packet's IP header is: in an skb, or at an address of the kernel. */
+struct torch_packet {
+	struct __sk_buff *skb;
+	const void *at;
+	__be16 protocol;
+	__u32 segments;
+};
+
+/* Both ends of a packet as the tables are asked for them, and what it adds. */
+struct torch_seen {
+	struct weir_torch_key key;
+	struct weir_packet source, destination;
+	__u64 bytes;
+};
+
+static __always_inline long torch_load(const struct torch_packet *packet, __u32 offset, void *to, __u32 size)
+{
+	if (packet->skb)
+		return bpf_skb_load_bytes_relative(packet->skb, offset, to, size, BPF_HDR_START_NET);
+	return bpf_probe_read_kernel(to, size, packet->at + offset);
+}
+
+/* Whether this packet is looked at; `weight`: for how many it stands. */
+static __always_inline struct weir_torch_state *torch_take(__u32 *weight)
+{
+	__u32 zero = 0, period = *(volatile __u32 *)&torch_period;
+	struct weir_torch_state *state = bpf_map_lookup_elem(&torch_states, &zero);
+
+	if (!state)
+		return NULL;
+	if (state->period != period) {
+		state->period = period;
+		state->looks = 0;
+		state->skip = 0;
+	}
+	if (state->skip) {
+		state->skip--;
+		return NULL;
+	}
+	*weight = 1;
+	if (state->looks >= WEIR_TORCH_LOOKS) {
+		*weight = state->looks < 2 * WEIR_TORCH_LOOKS ? WEIR_TORCH_SOME : WEIR_TORCH_MANY;
+		state->skip =
+			bpf_get_prandom_u32() % (2 * *weight - 1); /* on average one less than `weight` */
+		state->estimated += *weight;
+	}
+	state->looks++;
+	return state;
+}
+
+/* Ports, and how long the header is that each segment has. */
+static __always_inline __u32 torch_read_ports(const struct torch_packet *packet, __u32 offset,
+					      struct weir_torch_key *key)
+{
+	__u8 header[14] = {};
+
+	if (key->protocol != IPPROTO_TCP && key->protocol != IPPROTO_UDP && key->protocol != IPPROTO_SCTP)
+		return 0;
+	if (torch_load(packet, offset, header, key->protocol == IPPROTO_TCP ? sizeof(header) : UDP_HEADER))
+		return 0;
+	__builtin_memcpy(&key->source_port, header, sizeof(__be16));
+	__builtin_memcpy(&key->destination_port, header + 2, sizeof(__be16));
+	return key->protocol == IPPROTO_TCP ? (header[12] >> 4) * 4 : UDP_HEADER;
+}
+
+static __always_inline void torch_read4(const struct torch_packet *packet, struct torch_seen *seen)
+{
+	struct weir_torch_key *key = &seen->key;
+	struct iphdr ip;
+	__u32 headers;
+
+	if (torch_load(packet, 0, &ip, sizeof(ip)) || ip.version != 4 || ip.ihl < 5)
+		return;
+	key->family = seen->source.family = seen->destination.family = 4;
+	key->protocol = ip.protocol;
+	__builtin_memcpy(key->source, &ip.saddr, sizeof(ip.saddr));
+	__builtin_memcpy(key->destination, &ip.daddr, sizeof(ip.daddr));
+	seen->source.high = bpf_ntohl(ip.saddr);
+	seen->destination.high = bpf_ntohl(ip.daddr);
+	headers = ip.ihl * 4;
+	if (!(ip.frag_off & bpf_htons(0x1fff)))
+		headers += torch_read_ports(packet, headers, key);
+	seen->bytes = bpf_ntohs(ip.tot_len) + (__u64)(packet->segments - 1) * headers;
+}
+
+static __always_inline __u64 torch_word(const struct in6_addr *address, __u32 word)
+{
+	return (__u64)bpf_ntohl(address->in6_u.u6_addr32[word]) << 32 |
+	       bpf_ntohl(address->in6_u.u6_addr32[word + 1]);
+}
+
+/* Extension headers are not followed: their packets are of another protocol. */
+static __always_inline void torch_read6(const struct torch_packet *packet, struct torch_seen *seen)
+{
+	struct weir_torch_key *key = &seen->key;
+	__u32 headers = sizeof(struct ipv6hdr);
+	struct ipv6hdr ip;
+
+	if (torch_load(packet, 0, &ip, sizeof(ip)) || ip.version != 6)
+		return;
+	key->family = seen->source.family = seen->destination.family = 6;
+	key->protocol = ip.nexthdr;
+	__builtin_memcpy(key->source, &ip.saddr, sizeof(ip.saddr));
+	__builtin_memcpy(key->destination, &ip.daddr, sizeof(ip.daddr));
+	seen->source.high = torch_word(&ip.saddr, 0);
+	seen->source.low = torch_word(&ip.saddr, 2);
+	seen->destination.high = torch_word(&ip.daddr, 0);
+	seen->destination.low = torch_word(&ip.daddr, 2);
+	headers += torch_read_ports(packet, headers, key);
+	seen->bytes = sizeof(ip) + bpf_ntohs(ip.payload_len) + (__u64)(packet->segments - 1) * headers;
+}
+
+static __always_inline void torch_read(const struct torch_packet *packet, struct torch_seen *seen)
+{
+	if (packet->protocol == bpf_htons(ETH_P_IP))
+		torch_read4(packet, seen);
+	else if (packet->protocol == bpf_htons(ETH_P_IPV6))
+		torch_read6(packet, seen);
+}
+
+static __always_inline void torch_add(struct weir_torch_count *count, const struct weir_torch_count *more)
+{
+	__sync_fetch_and_add(&count->bytes, more->bytes);
+	__sync_fetch_and_add(&count->packets, more->packets);
+}
+
+static __always_inline void torch_count(struct weir_torch_state *state, const struct torch_seen *seen,
+					__u32 way, __u32 segments, __u32 weight, bool fast)
+{
+	struct weir_torch_count more = { .bytes = seen->bytes * weight, .packets = (__u64)segments * weight };
+	struct weir_torch_key key = seen->key;
+	struct weir_torch_counts *counts, none = {};
+
+	key.way = way;
+	torch_add(fast ? &state->all.fast : &state->all.stack, &more);
+	counts = bpf_map_lookup_elem(&torch_flows, &key);
+	if (!counts) { /* or another processor is first */
+		bpf_map_update_elem(&torch_flows, &key, &none, BPF_NOEXIST);
+		counts = bpf_map_lookup_elem(&torch_flows, &key);
+	}
+	if (counts)
+		torch_add(fast ? &counts->fast : &counts->stack, &more);
+}
+
+/* Whether an address behind a port is of a class that is looked at. */
+static __noinline bool torch_is_wanted(const struct weir_port *port, const struct weir_packet *packet)
+{
+	__u32 slot, word;
+	__u64 *bits;
+
+	if (!port || !packet || !packet->family)
+		return false;
+	slot = weir_lookup(port, packet) ?: port->target_slot;
+	word = slot / 64;
+	bits = slot ? bpf_map_lookup_elem(&torch_slots, &word) : NULL;
+	return bits && *bits >> slot % 64 & 1;
+}
+
+static __always_inline int torch_stack(struct __sk_buff *skb, __u32 way)
+{
+	struct torch_packet packet = { .skb = skb,
+				       .protocol = skb->protocol,
+				       .segments = skb->gso_segs > 1 ? skb->gso_segs : 1 };
+	struct torch_seen seen = {};
+	struct weir_torch_state *state;
+	__u32 weight, place;
+
+	state = torch_take(&weight);
+	if (!state)
+		return TCX_NEXT;
+	torch_read(&packet, &seen);
+	if (!seen.key.family)
+		seen.bytes = skb->len;
+	if (torch_ifindex || torch_is_wanted(weir_port_find(skb->ifindex, &place),
+					     way == WEIR_TORCH_RECEIVED ? &seen.source : &seen.destination))
+		torch_count(state, &seen, way, packet.segments, weight, false);
+	return TCX_NEXT;
+}
+
+SEC("tc")
+int torch_ingress(struct __sk_buff *skb)
+{
+	return torch_stack(skb, WEIR_TORCH_RECEIVED);
+}
+
+SEC("tc")
+int torch_egress(struct __sk_buff *skb)
+{
+	return torch_stack(skb, WEIR_TORCH_SENT);
+}
+
+/*
+ * Where this processor has its variables: its queue for the device is in the list of those that it will flush. The
+ * kernel's own symbol for it need not be known to BPF.
+ */
+static __noinline __u64 torch_base(struct net_device *device)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct list_head *node = BPF_CORE_READ(task, bpf_net_context, dev_map_flush_list.next);
+
+	for (int at = 0; at < TORCH_QUEUES_MOST; at++) {
+		struct xdp_dev_bulk_queue *queue =
+			(void *)node - bpf_core_field_offset(struct xdp_dev_bulk_queue, flush_node);
+
+		if (BPF_CORE_READ(queue, dev) == device)
+			return (__u64)queue - (__u64)BPF_CORE_READ(device, xdp_bulkq);
+		node = BPF_CORE_READ(node, next);
+	}
+	return 0;
+}
+
+/* The frame that the kernel has queued last on this processor for the device of a map's entry. */
+static __always_inline const void *torch_frame(struct weir_torch_state *state,
+					       const struct bpf_dtab_netdev *entry)
+{
+	struct net_device *device = BPF_CORE_READ(entry, dev);
+	struct xdp_dev_bulk_queue *queue;
+	struct xdp_frame *frame = NULL;
+	__u32 count;
+
+	if (!state->base)
+		state->base = torch_base(device);
+	if (!state->base)
+		return NULL;
+	queue = (void *)((__u64)BPF_CORE_READ(device, xdp_bulkq) + state->base);
+	count = BPF_CORE_READ(queue, count);
+	if (!count ||
+	    bpf_probe_read_kernel(&frame, sizeof(frame),
+				  (void *)queue + bpf_core_field_offset(struct xdp_dev_bulk_queue, q) +
+					  (count - 1) * sizeof(frame)))
+		return NULL;
+	return BPF_CORE_READ(frame, data);
+}
+
+static __always_inline bool torch_read_frame(const void *frame, struct torch_packet *packet)
+{
+	struct {
+		struct ethhdr ethernet;
+		struct weir_vlan_header vlan;
+	} head;
+
+	if (!frame || bpf_probe_read_kernel(&head, sizeof(head), frame))
+		return false;
+	packet->at = frame + sizeof(head.ethernet);
+	packet->protocol = head.ethernet.h_proto;
+	if (weir_is_vlan(packet->protocol)) {
+		packet->at += sizeof(head.vlan);
+		packet->protocol = head.vlan.protocol;
+	}
+	return true;
+}
+
+/* Its arguments: where it came from, the program, the map's entry, an error, the map's type, its id, the entry's place. */
+SEC("tp_btf/xdp_redirect")
+int torch_fast(__u64 *arguments)
+{
+	const struct net_device *from = (const struct net_device *)arguments[0];
+	__u32 place = arguments[6], weight = 1, from_place;
+	struct torch_packet packet = { .segments = 1 };
+	struct torch_seen seen = {};
+	struct weir_torch_state *state;
+	struct weir_port *to;
+	bool came;
+
+	if ((__u32)arguments[5] != torch_devices)
+		return 0;
+	to = bpf_map_lookup_elem(&weir_ports, &place);
+	came = torch_ifindex && (__u32)from->ifindex == torch_ifindex;
+	if (!to || (torch_ifindex && !came && to->ifindex != torch_ifindex && to->lower != torch_ifindex))
+		return 0;
+	state = torch_take(&weight);
+	if (!state || !torch_read_frame(torch_frame(state, (void *)arguments[2]), &packet))
+		return 0;
+	torch_read(&packet, &seen);
+	if (torch_ifindex) {
+		torch_count(state, &seen, came ? WEIR_TORCH_RECEIVED : WEIR_TORCH_SENT, 1, weight, true);
+		return 0;
+	}
+	if (torch_is_wanted(weir_port_find(from->ifindex, &from_place), &seen.source))
+		torch_count(state, &seen, WEIR_TORCH_RECEIVED, 1, weight, true);
+	if (torch_is_wanted(to, &seen.destination))
+		torch_count(state, &seen, WEIR_TORCH_SENT, 1, weight, true);
+	return 0;
+}
+
+char LICENSE[] SEC("license")
+= "GPL";
