@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from lab import netns
 from tests.agent.rig import Rig, client_queue, lan, running, wan
+from tests.datapath import bpf_run
 from tests.polling import until
 from weir.agent.tools import Tools
-from weir.model.problem import Conflict
+from weir.model.problem import Conflict, Invalid, NotFound
 from weir.probes import packet_filter
 from weir.tools import PING
 from weir.wire.server import Answer, Peer
@@ -179,14 +181,77 @@ def packets_of(data: bytes) -> list[bytes]:
     return found
 
 
+def test_torch_names_whose_packets_they_are_and_ends_alone(rig: Rig) -> None:
+    before = programs(rig)
+    answer, output = start(rig, "torch", interface="lan0", seconds=2)
+    assert answer["subject"] == "torch lan0"
+    until("it looks", lambda: len(programs(rig)) == len(before) + 2)
+    rig.run("ping", "-c5", "-i0.02", "-s72", CLIENT)
+    found = [json.loads(line) for line in read(output).splitlines()]
+    echoes = [item for item in found if item.get("protocol") == "icmp" and item["packets_per_s"] > 0]
+    assert {(item["way"], item["from"], item["to"], item["queue"]) for item in echoes} == {
+        ("sent", ROUTER, CLIENT, "client"),
+        ("received", CLIENT, ROUTER, "client"),
+    }
+    assert all(item["rate_bps"] == pytest.approx(item["packets_per_s"] * 800, rel=0.2) for item in echoes)
+    assert [item["event"] for item in found[-2:]] == ["summary", "end"]
+    assert found[-2]["packets"] >= 10 and found[-2]["exact"]
+    assert (found[-1]["reason"], programs(rig)) == ("done", before)
+
+
+def programs(rig: Rig) -> list[int]:
+    """At the hooks of lan0."""
+    with netns.inside(rig.router):
+        return bpf_run.tcx_program_ids("lan0")
+
+
+def test_torch_of_a_queue_has_its_directions_and_refuses_what_is_not_there(rig: Rig) -> None:
+    _, output = start(rig, "torch", queue="client", seconds=1)
+    until("it looks", lambda: len(children(rig)) == 1 and len(programs(rig)) == 4)
+    rig.run("ping", "-c3", "-i0.02", CLIENT)
+    found = [json.loads(line) for line in read(output).splitlines()]
+    assert {item["way"] for item in found if item["event"] == "flow" and item["rank"]} == {
+        "upload",
+        "download",
+    }
+    for wrong, said in (
+        ({"queue": "gone"}, "no queue 'gone'"),
+        ({"interface": "gone0"}, "no interface gone0"),
+    ):
+        with pytest.raises(NotFound, match=said):
+            start(rig, "torch", **wrong)
+    assert not rig.agent.call("tools")["value"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "either interface or queue"),
+        ({"interface": "lan0", "queue": "q"}, "either interface or queue"),
+        ({"interface": "lan0", "seconds": 10_000}, "seconds"),
+        ({"interface": "lan0", "flows": 0}, "flows"),
+        ({"interface": "x" * 5000}, "interface"),
+        ({"interface": 7}, "interface"),
+        ({"interface": "lan0", "filter": "tcp"}, "filter"),
+    ],
+)
+def test_bad_input_to_torch_is_refused_with_its_field(rig: Rig, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(Invalid, match=said):
+        start(rig, "torch", **given)
+
+
 def test_the_agent_killed_in_the_middle_leaves_nothing_behind(rig: Rig) -> None:
     _, ping = start(rig, "ping", target=SILENT, count=100)
     _, capture = start(rig, "capture", interface="lan0", seconds=60)
-    until("both run", lambda: len(children(rig)) == 2)
+    before = programs(rig)
+    _, torch = start(rig, "torch", interface="lan0", seconds=60)
+    until("all run", lambda: len(children(rig)) == 3 and len(programs(rig)) == len(before) + 2)
     pids = children(rig)
-    until("both have dropped", lambda: all(held(pid)["NoNewPrivs"] == "1" for pid in pids))
+    until("all have dropped", lambda: all(held(pid)["NoNewPrivs"] == "1" for pid in pids))
     rig.kill_agent()
-    until("both are gone", lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    until("all are gone", lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    until("no program of torch is left", lambda: programs(rig) == before)
+    os.close(torch)
     assert b'"end"' not in read(ping)
     os.close(capture)
     rig.start_agent()

@@ -150,6 +150,6 @@ def test_every_tool_ends_within_two_minutes_whatever_it_is_asked() -> None:
         needed = {
             item.name: "lo" if item.name == "interface" else "192.0.2.1"
             for item in tool.members
-            if item.required
+            if item.required or (tool.name, item.name) == ("torch", "interface")
         }
         assert tool.seconds(tool.read({**needed, **longest})) <= 120, tool.name

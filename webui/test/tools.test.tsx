@@ -40,6 +40,42 @@ describe("the tools", () => {
     expect(await screen.findByRole("cell", { name: "2" })).toBeTruthy();
   });
 
+  it("show the flows of a queue that somebody comes from, the highest rate first", async () => {
+    let sent: unknown = null;
+    const flow = (rank: number, host: string | null, rateBps: number) => ({
+      rank,
+      way: "download",
+      protocol: "udp",
+      from: "198.51.100.1",
+      from_port: 443,
+      to: "10.64.0.7",
+      to_port: 5000,
+      host,
+      queue: "Tower",
+      rate_bps: rateBps,
+      packets_per_s: 1000,
+    });
+    const rows: [string, object][] = [2, 1].map((rank) => [
+      "flow",
+      flow(rank, `pc-${rank}`, 12_345_678 / rank),
+    ]);
+    router.server.use(
+      http.post("*/api/v1/tools/torch", async ({ request }) => {
+        sent = await request.json();
+        return stream(text(...rows, ["end", END]));
+      }),
+    );
+    renderAt("/tools?tool=torch&queue=q7");
+    await userEvent.setup().click(await screen.findByRole("button", { name: "Run" }));
+    expect(await screen.findByRole("cell", { name: "12.3M" })).toBeTruthy();
+    const told = screen.getAllByRole("row").map((row) => row.textContent);
+    expect(told.findIndex((row) => row.includes("pc-1"))).toBeLessThan(
+      told.findIndex((row) => row.includes("pc-2")),
+    );
+    expect(sent).toMatchObject({ queue: "q7", seconds: 30 });
+    expect(sent).not.toHaveProperty("interface", "q7");
+  });
+
   it("say at the field what the router refuses, and send nothing that is wrong", async () => {
     renderAt("/tools?tool=ping&target=1.1.1.1");
     const user = userEvent.setup();

@@ -393,6 +393,11 @@ class Datapath:
             raise RuntimeError("the datapath is closed")
         return self._library, self._handle
 
+    @property
+    def library(self) -> str:
+        """Where libweir.so is, for another process."""
+        return self._library._name
+
     def _call(self, name: str, *arguments: object) -> int:
         library, handle = self.native()
         result: int = getattr(library, name)(handle, *arguments)

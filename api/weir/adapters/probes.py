@@ -17,12 +17,15 @@ _SAID_BYTES = 500
 class Probe:
     """A child of the thread that makes it, with which the kernel ends it: that thread must wait for it."""
 
-    def __init__(self, name: str, arguments: str, note: str) -> None:
-        """Raises `Unavailable`. `output` is where its events come; the caller closes it."""
+    def __init__(self, name: str, arguments: str, note: str, given: int = subprocess.DEVNULL) -> None:
+        """Raises `Unavailable`. `output` is where its events come; the caller closes it. `given` is its
+        input."""
         self.output, write = os.pipe2(os.O_CLOEXEC)
         try:
             parent = str(os.getpid())
-            self._process = start_confined("weir.probes", name, arguments, note, parent, stdout=write)
+            self._process = start_confined(
+                "weir.probes", name, arguments, note, parent, stdin=given, stdout=write
+            )
         except OSError as error:
             os.close(self.output)
             text = f"a process for {name} cannot be started: {error.strerror}"

@@ -71,6 +71,7 @@ from weir.agent.states import States
 from weir.agent.store_client import StoreClient
 from weir.agent.store_process import StoreProcess
 from weir.agent.tools import Tools
+from weir.agent.torch import TorchDesk
 from weir.agent.updates import Updates
 from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.uplinks import Uplinks
@@ -99,6 +100,7 @@ from weir.model.problem import Problem
 from weir.parts import DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
+from weir.tools import TORCH
 from weir.wire.server import AgentServer, Handler, Peer
 
 log = logging.getLogger(__name__)
@@ -188,7 +190,8 @@ def _beside(
 ) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath, Drops]:
     """Who tells of the stations beside the router, of what is on the way to others, and of what was lost."""
     given = GivenLeases(configuration, served.leases)
-    tools = Tools(partial(_fast_paths, configuration))
+    torch = TorchDesk(configuration, datapath, given.names)
+    tools = Tools(partial(_fast_paths, configuration), {TORCH.name: torch.seat})
     stack.callback(tools.stop)
     line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways)
     path, drops = PacketPath(configuration, datapath), Drops(configuration, datapath, links)

@@ -6,13 +6,16 @@ from __future__ import annotations
 import json
 import logging
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from weir.adapters.probes import END_S, Probe
+from weir.agent.torch import Seat
 from weir.model.problem import Conflict, Invalid, NotFound, Problem
 from weir.store.clock import wall_ms
 from weir.tools import TOOLS, Tool
@@ -53,8 +56,14 @@ class _Run:
 class Tools:
     """`fast_paths` names the interfaces that have the fast path; None: not known. Thread-safe."""
 
-    def __init__(self, fast_paths: Callable[[], frozenset[str] | None]) -> None:
+    def __init__(
+        self,
+        fast_paths: Callable[[], frozenset[str] | None],
+        seats: Mapping[str, Callable[[Any], Seat]] | None = None,
+    ) -> None:
+        """`seats`: of the tools that ask the agent, by name."""
         self._fast_paths = fast_paths
+        self._seats = seats or {}
         self._lock = threading.Condition()
         self._runs: dict[str, _Run] = {}
         """By tool."""
@@ -82,13 +91,14 @@ class Tools:
             raise Invalid("a tool and its arguments are needed", code="bad-request")
         arguments = tool.read(body)
         run = self._admit(tool, arguments, str(params.get("by", "")))
-        started: queue.SimpleQueue[Probe | Problem] = queue.SimpleQueue()
+        started: queue.SimpleQueue[tuple[Probe, str] | Problem] = queue.SimpleQueue()
         work = (tool, arguments, run, started)
         threading.Thread(target=self._follow, args=work, name=f"tool-{tool.name}", daemon=True).start()
-        probe = started.get(timeout=START_S)
-        if isinstance(probe, Problem):
-            raise probe
-        return Answer({**_told(run), "note": self._note(tool)}, fds=(probe.output,), closes=True)
+        begun = started.get(timeout=START_S)
+        if isinstance(begun, Problem):
+            raise begun
+        probe, note = begun
+        return Answer({**_told(run), "note": note}, fds=(probe.output,), closes=True)
 
     def _admit(self, tool: Tool, arguments: Any, by: str) -> _Run:
         with self._lock:
@@ -104,14 +114,20 @@ class Tools:
             return run
 
     def _follow(
-        self, tool: Tool, arguments: Any, run: _Run, started: queue.SimpleQueue[Probe | Problem]
+        self,
+        tool: Tool,
+        arguments: Any,
+        run: _Run,
+        started: queue.SimpleQueue[tuple[Probe, str] | Problem],
     ) -> None:
         """One thread for each run: the kernel ends the process with it."""
         try:
-            probe = Probe(tool.name, json.dumps(tool.to_json(arguments)), self._note(tool))
-            run.probe = probe
-            started.put(probe)
-            said = probe.wait(tool.seconds(arguments) + MARGIN_S)
+            with ExitStack() as stack:
+                seat = stack.enter_context(self._seats[tool.name](arguments)) if tool.asks_agent else None
+                note = seat.note if seat else self._note(tool)
+                probe = run.probe = _begun(tool, arguments, note, seat)
+                started.put((probe, note))
+                said = probe.wait(tool.seconds(arguments) + MARGIN_S)
             if said:
                 log.warning("%s: %s", run.subject, said)
         except Problem as problem:
@@ -135,6 +151,19 @@ class Tools:
         run.probe.stop()
         threading.Timer(END_S, run.probe.kill).start()
         return _told(run)
+
+
+def _begun(tool: Tool, arguments: Any, note: str, seat: Seat | None) -> Probe:
+    body = json.dumps(tool.to_json(arguments))
+    if seat is None:
+        return Probe(tool.name, body, note)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs, ExitStack() as opened:
+        opened.enter_context(ours)
+        probe = Probe(tool.name, body, note, theirs.fileno())
+        threading.Thread(target=seat.serve, args=(ours,), name="tool-names", daemon=True).start()
+        opened.pop_all()
+    return probe
 
 
 def _told(run: _Run) -> dict[str, Any]:

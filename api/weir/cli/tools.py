@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,8 @@ import httpx
 from weir.cli import output
 from weir.cli.group import REFUSED, Command, fail
 from weir.cli.kinds import given_body, parameters_of, session_now
-from weir.kinds.words import titled, value_text
+from weir.kinds.words import titled, unit_of, value_text
+from weir.model.units import format_rate
 from weir.tools import TOOLS, Tool
 from weir.tools.tool import LINES
 
@@ -63,13 +64,17 @@ def events_of(response: httpx.Response) -> Iterator[tuple[str, Json]]:
 
 
 def _show(tool: Tool, events: Iterator[tuple[str, Json]]) -> Json:
-    """Events as lines; those of which each replaces an earlier one as a table at the end. The last event."""
+    """Events as lines; those of which each replaces an earlier one as a table at the end, and on a terminal
+    after each round. The last event."""
     rows: dict[Any, Json] = {}
     try:
         for event, values in events:
             if event == "end":
                 return values
             if tool.key in values:
+                if sys.stdout.isatty() and rows and values[tool.key] == next(iter(rows)):
+                    click.clear()
+                    _table(tool, rows.values())
                 rows[values[tool.key]] = values
             else:
                 names = tool.columns.get(event, tuple(values))
@@ -78,13 +83,22 @@ def _show(tool: Tool, events: Iterator[tuple[str, Json]]) -> Json:
         return {}
     finally:
         if rows:
-            (names,) = tool.columns.values()
-            cells = [[_text(name, row[name]) for name in names] for row in rows.values()]
-            output.table([titled(name).upper() for name in names], cells)
+            if sys.stdout.isatty():
+                click.clear()
+            _table(tool, rows.values())
+
+
+def _table(tool: Tool, rows: Iterable[Json]) -> None:
+    names = next(iter(tool.columns.values()))
+    cells = [[output.clean(_text(name, row[name])) for name in names] for row in rows]
+    output.table([titled(name).upper() for name in names], cells)
 
 
 def _text(name: str, value: Any) -> str:
-    return "-" if value is None else value_text(name, value)
+    if value is None:
+        return "-"
+    # What was measured has no digit more than is read.
+    return format_rate(value) if unit_of(name) == "bps" else value_text(name, value)
 
 
 def _command(tool: Tool) -> click.Command:

@@ -12,9 +12,10 @@ from weir.tools.local import ARPING, BLINK
 from weir.tools.lookup import LOOKUP
 from weir.tools.speed import SPEED
 from weir.tools.tool import Tool
+from weir.tools.torch import TORCH
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in (PING, MTR, LOOKUP, ARPING, CAPTURE, BLINK)}
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in (PING, MTR, LOOKUP, ARPING, TORCH, CAPTURE, BLINK)}
 """What the agent runs."""
 EVERY: dict[str, Tool] = {**TOOLS, SPEED.name: SPEED}
 
-__all__ = ["EVERY", "SPEED", "TOOLS", "Tool"]
+__all__ = ["EVERY", "SPEED", "TOOLS", "TORCH", "Tool"]

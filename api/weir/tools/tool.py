@@ -39,6 +39,8 @@ class Tool:
     answers: str = LINES
     sees_packets_of: str = ""
     """The argument that names an interface whose packets it looks at, where it does."""
+    asks_agent: bool = False
+    """Whether its process has a socket as its input, at which the agent tells what only it knows."""
     check: Callable[[Any], Finding | None] = lambda _arguments: None
     tail_bytes: int = 0
     """How much of the end of a file `is_whole` looks at."""

@@ -47,7 +47,8 @@ TORCH = Tool(
     "Torch",
     Torch,
     about="Which flows use a port or a queue now? Rates of each second, the highest first, of what the "
-    "network stack and the fast path carry. Nothing is taken off the fast path. Under load rates are estimates.",
+    "network stack and the fast path carry. Nothing is taken off the fast path. Under load rates are "
+    "estimates.",
     scope="support",
     subject="whose",
     seconds=lambda asked: asked.seconds + START_S,

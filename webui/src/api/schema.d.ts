@@ -4244,6 +4244,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools/torch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Torch
+         * @description Which flows use a port or a queue now? Rates of each second, the highest first, of what the network stack and the fast path carry. Nothing is taken off the fast path. Under load rates are estimates. Server-sent events. `flow`: rank, way, protocol, from, from_port, to, to_port, host, queue, rate_bps, packets_per_s; `unseen`: why; `summary`: flows, packets, bytes, exact. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_torch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tools/capture": {
         parameters: {
             query?: never;
@@ -13224,6 +13244,28 @@ export interface components {
              * @default 3
              */
             count: number;
+        };
+        TorchRunInput: {
+            /**
+             * @description What this port receives and sends.
+             * @default null
+             */
+            interface: string | null;
+            /**
+             * @description Or what this queue and those below it carry.
+             * @default null
+             */
+            queue: string | null;
+            /**
+             * @description For how long.
+             * @default 30
+             */
+            seconds: number;
+            /**
+             * @description So many are shown: those with the highest rates.
+             * @default 10
+             */
+            flows: number;
         };
         CaptureRunInput: {
             /** @description Where. */
@@ -29796,6 +29838,31 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["ArpingRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_torch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TorchRunInput"];
             };
         };
         responses: {

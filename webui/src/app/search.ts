@@ -67,10 +67,18 @@ export const leases = (raw: Raw): { q?: string; make?: string } => ({
   q: text(raw["q"]),
   make: text(raw["make"]),
 });
-/** `target`: whom a tool is to look at. */
-export const tools = (raw: Raw): { tool?: string; target?: string } => ({
+/** `target`: whom a tool is to look at; `interface` and `queue` where it takes one of these. */
+export interface ToolsSearch {
+  tool?: string;
+  target?: string;
+  interface?: string;
+  queue?: string;
+}
+export const tools = (raw: Raw): ToolsSearch => ({
   tool: text(raw["tool"]),
   target: text(raw["target"]),
+  interface: text(raw["interface"]),
+  queue: text(raw["queue"]),
 });
 /** The packet whose way is asked about. */
 export interface PathSearch {

@@ -45,6 +45,9 @@ export default function QueuePage() {
           actions={
             queue && may ? (
               <span className="row">
+                <Link to="/tools" search={{ tool: "torch", queue: queue.id }}>
+                  Torch
+                </Link>
                 <RaiseButton queue={queue} />
                 <Button onClick={() => setEdit(true)}>Edit</Button>
               </span>

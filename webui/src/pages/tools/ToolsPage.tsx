@@ -13,7 +13,7 @@ import { Note, Page, Section } from "@/ui/blocks";
 import { ReasonedButton } from "@/ui/ReasonedButton";
 import { Output } from "./Output";
 import { SpeedResult } from "./SpeedResult";
-import { declaredOf, givenTo, TOOLS, type Tool } from "./toolForms";
+import { declaredOf, givenTo, TOOLS, type Given, type Tool } from "./toolForms";
 import classes from "./Tools.module.css";
 import { useRun } from "./useRun";
 import { useSpeed } from "./useSpeed";
@@ -24,7 +24,7 @@ const SPEED = "speed";
 
 /** Tools that run on the router: a form from the declaration, and what the run says. */
 export default function ToolsPage() {
-  const { tool: asked, target } = useSearch({ from: "/frame/tools" });
+  const { tool: asked, ...given } = useSearch({ from: "/frame/tools" });
   const navigate = useNavigate({ from: "/tools" });
   const name = asked !== undefined && TOOLS.has(asked) ? asked : FIRST;
   const tool = TOOLS.get(name);
@@ -37,13 +37,13 @@ export default function ToolsPage() {
           description={<Help text={tool.about} />}
           data={[...TOOLS].map(([value, item]) => ({ value, label: item.title }))}
           value={name}
-          onChange={(event) => void navigate({ search: { tool: event.currentTarget.value, target } })}
+          onChange={(event) => void navigate({ search: { tool: event.currentTarget.value, ...given } })}
         />
       </div>
       {name === SPEED ? (
         <SpeedTest tool={tool} />
       ) : (
-        <ToolRun key={`${name} ${target ?? ""}`} name={name} tool={tool} target={target} />
+        <ToolRun key={`${name} ${JSON.stringify(given)}`} name={name} tool={tool} given={given} />
       )}
     </Page>
   );
@@ -52,7 +52,7 @@ export default function ToolsPage() {
 interface RunProps {
   name: string;
   tool: Tool;
-  target: string | undefined;
+  given: Given;
 }
 
 function ToolRun(props: RunProps) {
@@ -77,7 +77,7 @@ function SpeedTest({ tool }: { tool: Tool }) {
   return (
     <>
       <ToolForm
-        {...{ name: SPEED, tool, target: undefined }}
+        {...{ name: SPEED, tool, given: {} }}
         isRunning={isRunning}
         problem={run.problem}
         start={start}
@@ -100,9 +100,9 @@ interface FormProps extends RunProps {
 }
 
 /** Its arguments, the button, and who else runs it. */
-function ToolForm({ name, tool, target, isRunning, problem, start, stop }: FormProps) {
+function ToolForm({ name, tool, given, isRunning, problem, start, stop }: FormProps) {
   const declared = useMemo(() => declaredOf(name, tool), [name, tool]);
-  const [draft, setDraft] = useState<Draft>(() => draftOfObject(declared, givenTo(tool, target)));
+  const [draft, setDraft] = useState<Draft>(() => draftOfObject(declared, givenTo(tool, given)));
   const [wrong, setWrong] = useState<Messages>({});
   const may = useMay(tool.scope);
   const refused = Object.fromEntries(

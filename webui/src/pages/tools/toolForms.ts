@@ -3,6 +3,7 @@
 import type { Declared, Field, Unit } from "@/kinds/kinds";
 import file from "@/kinds/tools.json";
 import { numberWords, textOf } from "@/kinds/values";
+import { shortRate } from "@/ui/rates";
 import type { Scope } from "@/api/types";
 
 export interface Column {
@@ -48,14 +49,28 @@ export const declaredOf = (name: string, tool: Tool): Declared => ({
   state: [],
 });
 
-/** What somebody comes with, such as an address from a menu: it goes into the first field that must be filled in
- * and is no interface. */
-export const givenTo = (tool: Tool, target: string | undefined): Readonly<Record<string, unknown>> => {
-  const field = tool.fields.find((item) => item.required && item.type !== "ref");
-  return field && target ? { ...tool.defaults, [field.name]: target } : tool.defaults;
+/** What somebody comes with, such as an address from a menu. */
+export interface Given {
+  target?: string | undefined;
+  interface?: string | undefined;
+  queue?: string | undefined;
+}
+
+/** The target goes into the first field that must be filled in and is no interface, the others into their own. */
+export const givenTo = (tool: Tool, { target, ...named }: Given): Readonly<Record<string, unknown>> => {
+  const first = tool.fields.find((item) => item.required && item.type !== "ref");
+  const taken = (["interface", "queue"] as const)
+    .filter((name) => named[name] !== undefined && tool.fields.some((item) => item.name === name))
+    .map((name) => [name, named[name]] as const);
+  return {
+    ...tool.defaults,
+    ...(first && target ? { [first.name]: target } : {}),
+    ...Object.fromEntries(taken),
+  };
 };
 
 export function cellText({ unit }: Column, value: unknown): string {
   if (value === null || value === undefined) return "–";
+  if (unit === "bps") return typeof value === "number" ? shortRate(value) : "–"; // measured, so no digit more than is read
   return unit !== "" && typeof value === "number" ? numberWords(value, unit) : textOf(value);
 }

@@ -170,4 +170,13 @@ const columnsWith = (names: ReadonlyMap<string, string>): readonly Column<Entry>
       return percentText(seen > 0 ? drops / seen : 0);
     },
   },
+  {
+    id: "torch",
+    title: "Flows",
+    render: ({ queue }) => (
+      <Link to="/tools" search={{ tool: "torch", queue: queue.id }} aria-label={`Torch of ${queue.name}`}>
+        Torch
+      </Link>
+    ),
+  },
 ];
