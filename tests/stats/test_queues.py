@@ -191,7 +191,7 @@ def test_history_says_marks_waits_and_why_packets_were_dropped(rig: Rig) -> None
         rig.second()
     rig.second(10)
     rig.second(60)
-    for window, newest in (("2m", -3), ("1h", -2)):
+    for window, newest in (("2m", -66), ("1h", -2)):
         a, tower = (rig.figures.recent(name, window)["download"] for name in ("a", "tower"))
         figures = [a[name][newest] for name in FIGURES[1:]]
         if window == "2m":
@@ -273,6 +273,30 @@ def test_two_minutes_are_kept_by_the_second(rig: Rig) -> None:
     assert recent["start"] == rig.now - 119
     assert recent["upload"]["rate_bps"][-3:] == pytest.approx([1000, 2000, 3000], rel=5e-4)
     assert recent["upload"]["rate_bps"][0] is None
+
+
+def test_seconds_without_a_sample_and_those_before_a_second_reading_stay_empty(rig: Rig) -> None:
+    rig.maps.place("a", 1)
+    rig.follow()
+    rig.second()
+
+    def carried(seconds: float, catching_up: int = 0) -> None:
+        rig.now += seconds
+        for _ in range(1 + catching_up):
+            rig.maps.count("a", UP, bytes=125, packets=1)
+            rig.figures.sample(rig.counters, rig.now, 1.0)
+
+    def recent(count: int) -> list[bool]:
+        return [rate is not None for rate in rig.figures.recent("a", "2m")["upload"]["rate_bps"][-count:]]
+
+    carried(1)
+    assert recent(3) == [False, False, True], "the first reading is no rate"
+    carried(4, catching_up=3)
+    assert recent(5) == [True] * 5, "late ones are made up for"
+    rig.figures.forget_readings()
+    carried(30, catching_up=5)
+    assert recent(31) == [True] + [False] * 25 + [True] * 5
+    assert rig.figures.recent("a", "2m")["start"] == rig.now - 119
 
 
 def test_the_minute_is_the_mean_of_the_last_sixty_seconds(rig: Rig) -> None:

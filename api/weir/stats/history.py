@@ -98,8 +98,12 @@ class SecondHistory:
             if place is not None:
                 self.ring.clear(np.array([place * 2, place * 2 + 1]))
 
-    def push(self, figures: tuple[F32, ...]) -> None:
-        """The figures of `weir.stats.samples.FIGURES` of all lines."""
+    def skip(self, seconds: int) -> None:
+        """Nothing was measured for so long."""
+        self.ring.skip(seconds)
+
+    def push(self, figures: tuple[F32, ...], measured: npt.NDArray[np.bool_]) -> None:
+        """The figures of `weir.stats.samples.FIGURES` of all lines; none is known if not `measured`."""
         if self._changed:
             lines = np.zeros(self.ring.columns, np.int64)
             for slot, place in self._place_of.items():
@@ -108,7 +112,9 @@ class SecondHistory:
         if not len(self._lines):
             return
         lines = np.where(self._lines < len(figures[0]), self._lines, 0)
-        self.ring.push(encode(np.stack([figure[lines] for figure in figures])))
+        records = encode(np.stack([figure[lines] for figure in figures]))
+        records[~measured[lines]] = 0
+        self.ring.push(records)
 
     def place(self, slot: int) -> int | None:
         return self._place_of.get(slot)

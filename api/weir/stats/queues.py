@@ -7,6 +7,7 @@ Thread-safe: one sampler writes, requests read. Times are Unix seconds.
 from __future__ import annotations
 
 import logging
+import math
 import sqlite3
 import sys
 import threading
@@ -42,6 +43,8 @@ EVERYTHING = Absent()
 ARCHIVED = {"24h": DAY, "7d": WEEK, "30d": MONTH}
 BUSIEST_WATCHED = 512
 WATCH_TICKS = 5
+CATCH_UP_S = 5.0
+"""Samples that come later than this are not made up for by others that follow at once."""
 Json = dict[str, Any]
 
 
@@ -58,6 +61,8 @@ class QueueFigures:
         self._keys: U64 = np.zeros(0, np.uint64)
         self._minute = 0
         self._ticks = 0
+        self._newest_s = 0.0
+        """Of which second the newest of `_seconds` is, if all samples came in time."""
         self._drops_taken: tuple[U64, U64] | None = None
         """Drops by line when they were taken last, and the keys of the slots then."""
         self.at = 0.0
@@ -105,11 +110,22 @@ class QueueFigures:
             if self._ticks % WATCH_TICKS == 0:
                 self._watch_busiest(figures[0])
             self._ticks += 1
-            self._seconds.push(figures)
+            self._seconds.skip(self._missed_s(now))
+            self._seconds.push(figures, self._rates.measured)
             minute = int(now // 60)
             step = self._end_minute(minute) if minute != self._minute else None
         if step is not None and self._archive is not None:
             self._write_step(self._archive, step)
+
+    def _missed_s(self, now: float) -> int:
+        """How many seconds before this sample have none, and will have none."""
+        late_s = now - self._newest_s - 1
+        if abs(late_s) > CATCH_UP_S and (late_s < 0 or not self._newest_s):
+            self._newest_s = now  # the first one, or the clock was set back
+            return 0
+        missed = max(math.ceil(late_s - CATCH_UP_S), 0)
+        self._newest_s += 1 + missed
+        return missed
 
     def _watch_busiest(self, rates: F32) -> None:
         if len(self._slots) > self._seconds.capacity:
