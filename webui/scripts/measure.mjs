@@ -53,11 +53,15 @@ async function taskMs(session) {
   return 1000 * metrics.find((metric) => metric.name === "TaskDuration").value;
 }
 
-/** Task time over LIVE_S seconds, in milliseconds per second. */
-async function perSecond(page, session) {
-  const before = await taskMs(session);
+/** Task time over LIVE_S seconds, in milliseconds per update that came: a busy machine sends fewer. */
+async function perUpdate(page, session) {
+  const came = () => page.evaluate(() => window.updates);
+  const [first, before] = [await came(), await taskMs(session)];
   await page.waitForTimeout(LIVE_S * 1000);
-  return ((await taskMs(session)) - before) / LIVE_S;
+  const spent = (await taskMs(session)) - before;
+  const updates = (await came()) - first;
+  if (updates < LIVE_S / 2) throw new Error(`only ${updates} updates came in ${LIVE_S} s`);
+  return spent / updates;
 }
 
 const QUEUE_LIST = { path: "/queues", ready: (page) => page.getByTestId("rate-download").first() };
@@ -90,9 +94,11 @@ async function liveRound(browser, url) {
   await page.addInitScript(() => {
     const Real = window.EventSource;
     window.silent = false;
+    window.updates = 0;
     window.EventSource = class extends Real {
       addEventListener(name, take) {
         super.addEventListener(name, (event) => {
+          if (name === "queues") window.updates += 1;
           if (!window.silent) take(event);
         });
       }
@@ -108,12 +114,12 @@ async function liveRound(browser, url) {
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
   const first = page.getByTestId("rate-download").nth(ROWS / 2);
   const before = await shown(first);
-  const moving = await perSecond(page, session);
+  const moving = await perUpdate(page, session);
   const after = await shown(first);
   if (before.name === after.name || before.picture === after.picture) throw new Error("no rate has moved");
   await page.evaluate(() => (window.silent = true));
   await page.waitForTimeout(5_000); // until the page has said that its data is old
-  const still = await perSecond(page, session);
+  const still = await perUpdate(page, session);
   await page.close();
   return Math.max(0, moving - still);
 }
