@@ -256,5 +256,5 @@ def test_the_arguments_of_tools_keep_to_the_document(case: Any) -> None:
     try:
         EVERY[case.path.rpartition("/")[2]].read(case.body)
     except Invalid as problem:
-        beside = {"family-mismatch", "no-ports", "bad-address"}
+        beside = {"family-mismatch", "no-ports", "bad-address", "needs-one"}
         assert {item.code for item in problem.findings} <= EXPLAINED.keys() | beside, problem.message
