@@ -201,8 +201,8 @@ def routers_check() -> Check:
 
 
 def long_checks() -> list[Check]:
-    """Beside the routers: units that take minutes each. Beside the guest, in the idle class, they delayed what it
-    measures."""
+    """Beside the routers: units that take minutes each. In the idle class beside the guest they delayed what
+    it measures."""
     return [
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "long", [*PYTEST, CONTRACT], limit_s=900),

@@ -377,6 +377,7 @@ STEPS: dict[str, Step] = {
             ("mtr", {"target": "127.0.0.1", "rounds": 1}),
             ("lookup", {"name": "a.example", "server": "127.0.0.1"}),
             ("arping", {"interface": "lo", "address": "192.0.2.1", "count": 1}),
+            ("torch", {"interface": "lo", "seconds": 1}),
             ("capture", {"interface": "lo", "seconds": 1}),
             ("blink", {"interface": "lo", "seconds": 1}),
         )

@@ -20,6 +20,7 @@ from werkzeug.serving import make_server
 from tests.service.fake_agent import FakeAgent
 from tests.stats.maps import Maps
 from weir.agent.tools import Tools
+from weir.agent.torch import Seat
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.shown import findings_json
 from weir.http.app import create_app, open_parts
@@ -30,7 +31,11 @@ from weir.kinds.declaration import Declaration
 from weir.model.problem import Invalid, Problem
 from weir.service import Principal, passwords, totp
 from weir.store.clock import wall_ms
+from weir.tools import TORCH
 from weir.wire.server import AgentServer, Answer, Handler, Peer
+
+NO_DATAPATH = Seat("", b"{}", (), lambda _addresses: {})
+"""Of a run of torch that finds nothing to look into, and ends."""
 
 
 class Customers:
@@ -94,7 +99,7 @@ class Agent(FakeAgent):
         self.leases: list[dict[str, Any]] = []
         self.alerts = Alerts()
         self.lease_changes: list[dict[str, Any]] = []
-        self.tools = Tools(lambda: frozenset({"lan0"}))
+        self.tools = Tools(lambda: frozenset({"lan0"}), {TORCH.name: lambda _: NO_DATAPATH})
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None

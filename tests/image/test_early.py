@@ -90,7 +90,7 @@ def test_firewall_and_addresses_are_there_and_nothing_is_forwarded(router: str, 
     assert addresses(router) == {"192.168.88.1/24", "2001:db8:88::1/64", "198.51.100.2/30"}
     assert up(router) == set(PORTS)
     told = asked(router, "nft", "list", "chain", "inet", "weir", "input")
-    assert 'iifname "wan0" drop' in told
+    assert 'iifname "wan0" counter name "f_wan_router" drop' in told
     for setting in ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding", "net.ipv6.conf.wan0.accept_ra"):
         assert asked(router, "sysctl", "-n", setting).strip() == "0", setting
 

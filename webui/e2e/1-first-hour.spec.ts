@@ -28,8 +28,8 @@ test("a RouterOS export is reviewed line by line before it is committed", async 
     .getByLabel("Files to import")
     .setInputFiles({ name: "export.rsc", mimeType: "text/plain", buffer: readFileSync(FIXTURE) });
   await page.getByRole("button", { name: "Read and report" }).click();
-  await expect(page.getByRole("group", { name: "Filter by fate" })).toBeVisible();
-  await page.getByRole("button", { name: /warnings?$/ }).click();
+  const fates = page.getByRole("group", { name: "Filter by fate" });
+  await fates.getByRole("button", { name: /warnings?$/ }).click();
   await expect(page.getByRole("grid", { name: "Statements of the file" })).toBeVisible();
   await page.getByRole("button", { name: "Commit this import" }).click();
   const dialog = page.getByRole("dialog");
