@@ -70,7 +70,7 @@ class Router:
         configuration = SimpleNamespace(lock=RLock(), compiled=SimpleNamespace(shaping=shaping))
         links = SimpleNamespace(links=lambda: self.links)
         asked = CustomerLine(
-            cast(Any, configuration), self, cast(Any, links), lambda: None, lambda: self.uplinks
+            cast(Any, configuration), self, cast(Any, links), lambda: None, lambda: self.uplinks, lambda *_: 0
         )
         found: dict[str, Any] = asked.table()["customer_line"](
             {"address": HOST, **asked_too}, cast(Peer, None)
@@ -82,7 +82,7 @@ class Router:
 def router(monkeypatch: pytest.MonkeyPatch) -> Iterator[Router]:
     made = Router()
     monkeypatch.setattr(customer_line, "neighbours", lambda: iter(made.neighbours))
-    monkeypatch.setattr(customer_line, "way_to", lambda _address, vrf: made.ways.get(vrf))
+    monkeypatch.setattr(customer_line, "way_to", lambda _address, vrf, _mark=0: made.ways.get(vrf))
     yield made
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from weir.adapters import nft
-from weir.adapters.datapath_records import Role
+from weir.adapters.datapath_records import ANY_SIZE, Role
 from weir.adapters.netlink import Link
 from weir.adapters.xdp_features import ALL, XdpFeature
 from weir.backends.fast import Around, FastPaths, Sight
@@ -44,6 +44,26 @@ def fast(here: Around, flow_reason: str) -> dict[str, Role]:
 def test_without_a_flow_table_ports_that_no_rule_names_are_fast_among_themselves() -> None:
     here = around(Sight.of(NAT, ""), "lan0", "net0", "wan0")
     assert fast(here, NO_FLOWS) == {"lan0": Role.FAST, "net0": Role.FAST, "wan0": Role.NOTHING}
+
+
+def test_an_uplink_that_connections_keep_is_fast_only_for_established_ones() -> None:
+    wan0 = around(Sight.of(NAT, ""), "lan0", "wan0").links["wan0"].index
+    paths = FastPaths(
+        "",
+        lambda _: ALL,
+        lambda _: False,
+        lambda index: 0 if index == wan0 else ANY_SIZE,
+        keeps=lambda index: index == wan0,
+    )
+
+    def decided(sight: Sight) -> list[Decision]:
+        here = around(sight, "lan0", "wan0")
+        return [paths.decide(here.ports[port], Decision("edt", ""), here) for port in here.ports]
+
+    translated, plain = decided(Sight.of(NAT, "")), decided(Sight.of([], ""))
+    assert [one.fast for one in translated] == [Role.FAST | Role.FLOW] * 2
+    assert [one.fast for one in plain] == [Role.FAST, Role.NOTHING]
+    assert all("connections keep their uplink" in found[1].fast_reason for found in (translated, plain))
 
 
 def test_devices_are_asked_once_in_a_reading() -> None:

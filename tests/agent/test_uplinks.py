@@ -213,7 +213,7 @@ def test_a_check_whose_answers_the_kernel_drops_says_so(ways: Ways) -> None:
     ways.rig.run("sysctl", "-qw", "net.ipv4.conf.wan1.rp_filter=1")
     try:
         until("it is down", lambda: ways.state("second")["status"] == "down", 15.0)
-        assert "rp_filter of wan1" in ways.state("second")["answers"]
+        until("it says why", lambda: "rp_filter of wan1" in ways.state("second")["answers"], 5.0)
         assert "rp_filter" not in ways.state("first")["answers"]
     finally:
         ways.rig.run("sysctl", "-qw", "net.ipv4.conf.wan1.rp_filter=0")

@@ -2,9 +2,7 @@
 """The nftables table `inet weir_limits`: who may have how many connections, and whose full queue opens none.
 
 A table of its own, so that a change of the firewall does not forget who has how many. It is written as text,
-because libnftables' JSON cannot declare a set that packets add to (1.0.6: "Invalid set flag"). How nft prints
-it depends on its version, so what is wanted is learnt from a draft: the same chains in another table, without
-hooks.
+because libnftables' JSON cannot declare a set that packets add to (1.0.6: "Invalid set flag").
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any
 
 from weir.adapters import nft
 from weir.adapters.drop_counters import of_rules
-from weir.adapters.nft_canonical import canonical
+from weir.adapters.nft_drafts import Hooks, base, learnt, printed, removal
 from weir.model.problem import Problem
 
 TABLE, DRAFT = nft.LIMITS_PREFIX, f"{nft.LIMITS_PREFIX}_draft"
@@ -92,22 +90,18 @@ def unsupported_reason() -> str:
 
 def expected(limits: Limits) -> str:
     """What `held` says while these are in force. Raises `ApplyFailed` where the kernel cannot do it."""
-    try:
-        nft.apply_text(_removal(DRAFT) + _text(DRAFT, limits, {}))
-        return _printed(DRAFT, nft.ruleset(), _HOOKS)
-    finally:
-        nft.apply_text(_removal(DRAFT))
+    return learnt(DRAFT, _HOOKS, lambda table, hooks: _text(table, limits, hooks))
 
 
 def held(items: Sequence[dict[str, Any]]) -> str:
     """The table as the kernel has it (of `nft.ruleset`), without what packets added; "" = it is not there."""
-    return _printed(TABLE, items, {})
+    return printed(TABLE, items, {})
 
 
 def apply(limits: Limits | None) -> None:
     """Make the table so, in one transaction; None removes it. Who has how many is counted from then on."""
     body = "" if limits is None else _text(TABLE, limits, _HOOKS)
-    nft.apply_text(_removal(TABLE) + body)
+    nft.apply_text(removal(TABLE) + body)
 
 
 def refused() -> Refused:
@@ -156,39 +150,17 @@ def _is_there() -> bool:
     return bool(nft.of_table(TABLE, nft.ruleset()))
 
 
-def _printed(table: str, items: Sequence[dict[str, Any]], hooks: dict[str, dict[str, Any]]) -> str:
-    """Sets, chains and rules in one text; chains get the hooks that they have not."""
-    found = []
-    for item in nft.of_table(table, items):
-        for kind in ("set", "chain", "rule"):
-            if kind in item:
-                kept = {key: value for key, value in item[kind].items() if key not in ("table", "elem")}
-                hook = hooks.get(str(kept.get("name")), {}) if kind == "chain" else {}
-                found.append(canonical({kind: {**kept, **hook}}))
-    return "\n".join(found)
-
-
-def _removal(table: str) -> str:
-    return f"add table {nft.FAMILY} {table}\ndelete table {nft.FAMILY} {table}\n"
-
-
-def _text(table: str, limits: Limits, hooks: dict[str, dict[str, Any]]) -> str:
-    def base(name: str) -> str:
-        hook = hooks.get(name)
-        if hook is None:
-            return ""
-        return f"type {hook['type']} hook {hook['hook']} priority {hook['prio']}; policy {hook['policy']};"
-
+def _text(table: str, limits: Limits, hooks: Hooks) -> str:
     outside = ", ".join(f'"{name}"' for name in ("lo", *limits.outside))
     bounded = f"    {_NEW} iifname != {{ {outside} }} jump bounded" if limits.connections else ""
     return f"""table {nft.FAMILY} {table} {{{_SETS}
   chain bounded {{
 {_bounds(limits.connections) if limits.connections else ""}
   }}
-  chain sources {{ {base("sources")}
+  chain sources {{ {base(hooks, "sources")}
 {bounded}
   }}
-  chain forward {{ {base("forward")}
+  chain forward {{ {base(hooks, "forward")}
     meta mark & 0x20000000 == 0x20000000 {_NEW} goto full
   }}
 }}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the kernel's routes say that `bpf_fib_lookup` does not tell XDP, by rtnetlink (linux/rtnetlink.h).
 
-It chooses among several next hops without the hash that the stack has of a packet, and looks at the MTU of a
-device, not at that of a route.
+It chooses among several next hops without the hash that the stack has of a packet, looks at the MTU of a
+device, not at that of a route, and knows no marks: where connections keep their uplinks, what takes a default
+route is the stack's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 
 from weir.adapters.datapath_records import ANY_SIZE
 from weir.adapters.rtnl_dump import attributes, dump
+from weir.adapters.uplink_routes import LAST_TABLE, TABLES
 from weir.model.problem import Unavailable
 
 _GET_ROUTE = 26
@@ -37,6 +39,8 @@ class RouteFacts:
     refused: set[int] | None = field(default_factory=set)
     hidden: bool = False
     """A route does not say which interfaces it leaves by."""
+    kept: set[int] = field(default_factory=set)
+    """The interfaces of uplinks that connections keep, by index."""
 
     def largest(self, ifindex: int) -> int:
         return 0 if self.hidden else self.largest_bytes.get(ifindex, ANY_SIZE)
@@ -55,6 +59,9 @@ def read_route_facts() -> RouteFacts:
                     _note_refused(facts, body)
     except OSError as error:
         raise Unavailable(f"the routes cannot be read: {error.strerror}", code="netlink") from error
+    facts.kept = {ifindex for key, ifindex in defaults.items() if TABLES <= key[2] <= LAST_TABLE}
+    if facts.kept:
+        facts.largest_bytes.update(dict.fromkeys(defaults.values(), 0))
     return facts
 
 

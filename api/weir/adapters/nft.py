@@ -41,6 +41,7 @@ _STDIN = "/proc/self/fd/0"
 """What nft opens for "-" is /dev/stdin, which a small /dev does not have."""
 
 LIMITS_PREFIX = f"{TABLE}_limits"
+UPLINKS_PREFIX = f"{TABLE}_uplinks"
 _FORWARDING_HOOKS = ("prerouting", "forward", "postrouting", "ingress", "egress")
 _ROUTED_FAMILIES = ("ip", "ip6", "inet", "netdev")
 _LEGACY_TABLES = ("ip_tables_names", "ip6_tables_names")
@@ -130,8 +131,9 @@ def listing(*words: str) -> list[dict[str, Any]]:
 
 
 def is_ours(family: str, table: str) -> bool:
-    """Whether a table is Weir's: the firewall's, or that of connection_limits.py with its draft."""
-    return family == FAMILY and (table == TABLE or table.startswith(LIMITS_PREFIX))
+    """Whether a table is Weir's: the firewall's, or that of connection_limits.py or uplink_marks.py with its
+    draft."""
+    return family == FAMILY and (table == TABLE or table.startswith((LIMITS_PREFIX, UPLINKS_PREFIX)))
 
 
 def flow_expression() -> Expression:

@@ -36,11 +36,11 @@ class Way(NamedTuple):
     gateway: str | None
 
 
-def way_to(address: str, vrf: int = 0) -> Way | None:
-    """What the routes say now, in the VRF with this index. None: no way leads there, or the address is this
-    router's own. Raises `Unavailable`."""
+def way_to(address: str, vrf: int = 0, mark: int = 0) -> Way | None:
+    """What the routes say now, in the VRF with this index, of a packet with this mark. None: no way leads
+    there, or the address is this router's own. Raises `Unavailable`."""
     try:
-        found = ask(_GET_ROUTE, _question(Asked(address, vrf=vrf)))
+        found = ask(_GET_ROUTE, _question(Asked(address, vrf=vrf, mark=mark)))
     except OSError as error:
         if error.errno in _NO_WAY:
             return None

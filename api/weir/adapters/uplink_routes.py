@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A default route for each uplink that only its own checks use.
+"""A default route for each uplink that only its own checks use, and one in a table of its own for the
+connections that keep it (`uplink_rules.py`).
 
 A socket that is bound to an interface (`SO_BINDTODEVICE`) takes the best route by that interface, and FRR
 puts only the best default route of all into the kernel. These have our protocol number and metrics behind all
@@ -20,6 +21,8 @@ from weir.adapters.standing_routes import BEHIND_ALL, MAIN_TABLE, batch
 from weir.kinds.uplink import EVERYTHING
 from weir.model.problem import Unavailable
 
+TABLES, LAST_TABLE = OUR_PROTO << 24, (OUR_PROTO << 24) + 0xFFFFFF
+"""An uplink's own table has the index of its interface in the low bits."""
 FIRST_METRIC, LAST_METRIC = BEHIND_ALL + 0x1000, BEHIND_ALL + 0x10FF
 
 
@@ -28,14 +31,22 @@ class UplinkRoute(NamedTuple):
     """"" = on the link."""
     device: str
     metric: int
+    table: str = MAIN_TABLE
+
+
+def table_of(ifindex: int) -> str:
+    return str(TABLES | ifindex & LAST_TABLE - TABLES)
 
 
 def read() -> frozenset[UplinkRoute]:
     """Raises `Unavailable`."""
     return frozenset(
-        UplinkRoute(route.hops[0].gateway, route.hops[0].device, metric)
+        UplinkRoute(route.hops[0].gateway, route.hops[0].device, metric, route.table)
         for metric, route in owned(OUR_PROTO)
-        if FIRST_METRIC <= metric <= LAST_METRIC and route.place == (MAIN_TABLE, EVERYTHING) and route.hops
+        if FIRST_METRIC <= metric <= LAST_METRIC
+        and route.destination == EVERYTHING
+        and (route.table == MAIN_TABLE or TABLES <= int(route.table) <= LAST_TABLE)
+        and route.hops
     )
 
 
@@ -52,7 +63,7 @@ def change(put: Iterable[UplinkRoute], remove: Iterable[UplinkRoute]) -> dict[Up
 def _line(verb: str, route: UplinkRoute) -> str:
     via = f"via {route.gateway} " if route.gateway else ""
     onlink = " onlink" if route.gateway else ""
-    place = f"table {MAIN_TABLE} proto {OUR_PROTO} metric {route.metric}"
+    place = f"table {route.table} proto {OUR_PROTO} metric {route.metric}"
     return f"route {verb} default {via}dev {route.device}{onlink} {place}"
 
 

@@ -122,7 +122,9 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     modes = PortModes(refusals)
     frr, routing = Frr(options.frr_run_dir, state_dir), Routing(datapath)
     routing.begin()
-    fast = FastPaths(datapath.flow_reason(), xdp_features, takes_tags_off, routing.largest, checks_strictly)
+    fast = FastPaths(
+        datapath.flow_reason(), xdp_features, takes_tags_off, routing.largest, checks_strictly, routing.keeps
+    )
     sending = Sending(datapath, fast.doubt)
     sending.begin()
     ports = PortsBackend(datapath, links, modes, fast)
@@ -193,8 +195,8 @@ def _beside(
     torch = TorchDesk(configuration, datapath, given.names)
     tools = Tools(partial(_fast_paths, configuration), {TORCH.name: torch.seat})
     stack.callback(tools.stop)
-    line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways)
-    path, drops = PacketPath(configuration, datapath), Drops(configuration, datapath, links)
+    line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways, uplinks.mark)
+    path, drops = PacketPath(configuration, datapath, uplinks.mark), Drops(configuration, datapath, links)
     return Hosts(configuration, datapath, links, given.names), given, tools, line, path, drops
 
 

@@ -66,14 +66,17 @@ class CustomerLine:
         links: Links,
         cores: Callable[[], Sequence[Spent] | None],
         uplinks: Callable[[], Sequence[Json]],
+        mark: Callable[[str, str, str | None], int],
     ) -> None:
         """`cores` is what each did between the last two looks; None: it is not known. `uplinks`: those of the
-        configuration with what is learnt of each (`UplinkMonitor.ways`)."""
+        configuration with what is learnt of each (`UplinkMonitor.ways`). `mark` is that of the uplink of a
+        new connection (`UplinkMonitor.mark`)."""
         self._configuration = configuration
         self._datapath = datapath
         self._links = links
         self._cores = cores
         self._uplinks = uplinks
+        self._mark = mark
 
     def table(self) -> Mapping[str, Handler]:
         return {"customer_line": self._line}
@@ -88,7 +91,7 @@ class CustomerLine:
         access = _way(asked.address, vrf, names)
         if asked.interface is not None:
             access = {"interface": asked.interface, "gateway": None}
-        out = self._out(params, asked.address, vrf, names)
+        out = self._out(params, asked.address, access, vrf, names)
         cores = self._cores()
         return {
             "queue_id": asked.queue_id,
@@ -102,8 +105,10 @@ class CustomerLine:
             "cores": None if cores is None else [asdict(core) for core in cores],
         }
 
-    def _out(self, params: Json, address: str | None, vrf: int, names: Mapping[int, Link]) -> _Out:
-        """By the uplink in use; else, and where an address in the internet is given, as the routes say.
+    def _out(
+        self, params: Json, address: str | None, access: Json | None, vrf: int, names: Mapping[int, Link]
+    ) -> _Out:
+        """By the best uplink in use; else, and where an address in the internet is given, as the routes say.
         Uplinks are of IPv4 and of the main table (`weir.kinds.uplink`)."""
         towards = params.get("towards")
         towards = None if towards is None else _address(str(towards))
@@ -114,7 +119,8 @@ class CustomerLine:
             way = {"interface": used["interface"], "gateway": used["via"]}
             return _Out(None, way, used, len(known))
         towards = towards or INTERNET[family]
-        found = _way(towards, vrf, names)
+        came = access["interface"] if access else None
+        found = _way(towards, vrf, names, 0 if vrf else self._mark(address or "", towards, came))
         taken = [item for item in known if found and item["interface"] == found["interface"]]
         return _Out(towards, found, taken[0] if taken else None, len(known))
 
@@ -192,8 +198,8 @@ def _address(text: str) -> str:
         raise Invalid(f"{text!r} is not an address", code="bad-address", path="address") from error
 
 
-def _way(address: str | None, vrf: int, names: Mapping[int, Link]) -> Json | None:
-    way: Way | None = way_to(address, vrf) if address else None
+def _way(address: str | None, vrf: int, names: Mapping[int, Link], mark: int = 0) -> Json | None:
+    way: Way | None = way_to(address, vrf, mark) if address else None
     if way is None or way.device not in names:
         return None
     return {"interface": names[way.device].name, "gateway": way.gateway}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import fcntl
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
@@ -34,9 +34,13 @@ _ROUTED_MASTER = "vrf"
 class PacketPath:
     """Read from the kernel for each answer; no packet is sent, and nothing is remembered."""
 
-    def __init__(self, configuration: Configuration, datapath: Looks) -> None:
+    def __init__(
+        self, configuration: Configuration, datapath: Looks, mark: Callable[[str, str, str | None], int]
+    ) -> None:
+        """`mark` is that of the uplink of a new connection (`UplinkMonitor.mark`)."""
         self._configuration = configuration
         self._datapath = datapath
+        self._mark = mark
 
     def table(self) -> dict[str, Handler]:
         return {"packet_path": self._answer}
@@ -51,7 +55,9 @@ class PacketPath:
                 raise Unavailable("the agent has no configuration yet", code="starting")
             shaping = self._configuration.compiled.shaping
             decisions = self._configuration.executor.decisions
-            look = _Look(asked, Classes(self._datapath, shaping.classes), shaping.ports, decisions)
+            look = _Look(
+                asked, Classes(self._datapath, shaping.classes), shaping.ports, decisions, self._mark
+            )
             return {
                 "revision": self._configuration.revision,
                 **look.answer(params.get("interface"), bool(params.get("sent")), first),
@@ -67,11 +73,13 @@ class _Look:
         classes: Classes,
         ports: Mapping[str, PortSpec],
         decisions: Mapping[str, Decision],
+        mark: Callable[[str, str, str | None], int],
     ) -> None:
         self._asked = asked
         self._classes = classes
         self._ports = ports
         self._decisions = decisions
+        self._mark = mark
 
     def answer(self, interface: str | None, is_sent: bool, first: str) -> Json:
         """`interface` None: it is found by the way back to the source."""
@@ -83,6 +91,8 @@ class _Look:
         slot = self._classes.on_arrival(port, source)
         vrf = _vrf(came)
         asked = _as_arrived(self._asked, came, vrf, slot)
+        uplink = self._mark(source, asked.destination, None if came is None else came.name)
+        asked = replace(asked, mark=asked.mark | uplink)
         route = None if not is_sent and came is None else route_of(asked)
         leaves = link_at(route.way.device) if isinstance(route, Route) else None
         out = None if leaves is None else self._ports.get(leaves.name)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from weir.adapters.datapath_records import used_mark
@@ -52,6 +53,10 @@ class Routing:
         """The largest packet in bytes that XDP may send by an interface; 0 = none."""
         return self._facts.largest(ifindex)
 
+    def keeps(self, ifindex: int) -> bool:
+        """Whether it is an uplink that connections keep."""
+        return ifindex in self._facts.kept
+
     def follow(self, lock: AbstractContextManager[Any], changed: Callable[[], object]) -> float:
         """Look at the routes; `changed` is called when `largest` has other answers. Returns in how many
         seconds to look again. Raises `Unavailable`."""
@@ -67,7 +72,7 @@ class Routing:
             with lock:
                 self._datapath.refuse_sources(facts.refused)
         self._facts = facts
-        if (before.largest_bytes, before.hidden) != (facts.largest_bytes, facts.hidden):
+        if replace(before, refused=None) != replace(facts, refused=None):
             changed()
         return LOOK_S
 

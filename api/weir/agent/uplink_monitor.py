@@ -9,20 +9,21 @@ from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from weir.adapters import conntrack, uplink_routes
+from weir.adapters import conntrack, uplink_routes, uplink_rules
 from weir.adapters.netlink import Links
 from weir.adapters.reverse_path import checks_strictly
 from weir.agent.configuration import Configuration
 from weir.agent.uplink_rounds import Round, Rounds, best, judged
 from weir.agent.uplinks import DOWN, Uplinks, gateway_of
 from weir.backends.daemons import Learn
+from weir.backends.kept_uplinks import KeptLink, kept_of, shares_of
 from weir.diagnosis.sample import UplinkLook
 from weir.model.moment import moment
 from weir.model.objects import Kind
 from weir.model.problem import Problem
 from weir.parts import NETWORK, UPLINKS
 from weir.parts.network import NetworkSpec
-from weir.parts.uplinks import UplinkSpec
+from weir.parts.uplinks import UplinkSpec, keep_connections
 from weir.store.clock import boottime_ms, wall_ms_of
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,8 @@ class UplinkMonitor:
         self._links = links
         self._first = ""
         """The best uplink at the last look. "": none, or none was looked at yet."""
+        self._shares: Mapping[str, int] = {}
+        """Those that new connections left by at the last change."""
         self._rounds = Rounds(lambda spec: self._gateway(spec) is not None, checks_strictly=checks_strictly)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="uplinks", daemon=True)
@@ -102,14 +105,19 @@ class UplinkMonitor:
             self._first = first
         except Problem as problem:
             log.warning("%s", problem.message)
+        shared, self._shares = self._shares, self._shares_of(specs)
         for name, status in changed.items():
             self._tell(name, status, first)
-        if first != before and changed.get(before) == DOWN and specs[before].flush_on_fail:
-            self._flush(specs[before])
+        left = {before} if first != before else set()
+        if self._shares:
+            left |= shared.keys() - self._shares.keys()
+        for name in left:
+            if changed.get(name) == DOWN and specs[name].flush_on_fail:
+                self._flush(specs[name])
 
     def _tell(self, name: str, status: str, first: str) -> None:
         heard = "; ".join(f"{one.check.text}: {one.text}" for one in self._of(name)) or "nothing checks it"
-        where = f"new connections will leave by {first}"
+        where = f"new connections will leave by {', '.join(self._shares) or first}"
         if self._uplinks.verdict(first).status == DOWN:
             where = f"no uplink works, and {'this one' if first == name else first} stays in use"
         log.log(
@@ -140,13 +148,15 @@ class UplinkMonitor:
         specs = self._specs()
         chosen = [name for name in specs if ids is None or name in ids]
         devices = _default_devices() if chosen else None
+        shares = self._shares_of(specs) if chosen else {}
         found = {}
         for name in chosen:
             verdict, rounds = self._uplinks.verdict(name), self._of(name)
             found[name] = {
                 "status": verdict.status,
                 "since": _moment(verdict.since_ms),
-                "in_use": None if devices is None else specs[name].interface in devices,
+                "in_use": _is_in_use(specs[name], shares, devices),
+                "share_percent": round(100 * shares.get(name, 0) / sum(shares.values())) if shares else None,
                 "via": self._gateway(specs[name]) or None,
                 **dict(best(rounds)),
                 "answers": "; ".join(f"{one.check.id}: {one.text}" for one in rounds) or None,
@@ -162,6 +172,23 @@ class UplinkMonitor:
             for name in self._uplinks.in_order(specs)
             if name in learnt
         ]
+
+    def mark(self, source: str, destination: str, came: str | None) -> int:
+        """Of the first packet of a connection that comes in by an interface, by which its uplink is routed;
+        0: it has none. None = the router sends it."""
+        specs = self._specs()
+        if came is None or ":" in destination or not source or not keep_connections(specs.values()):
+            return 0
+        links = {
+            name: KeptLink(link.index, link.up and link.carrier) for name, link in self._links.links().items()
+        }
+        leases = self._configuration.executor.leases.held()
+        wanted = self._uplinks.wanted(specs, self._network(), leases)
+        marking = kept_of(wanted, links, uplink_rules.read()).marking
+        if marking is None or any(name == came for name, _ in marking.devices):
+            return 0
+        number = marking.choice(source, destination)
+        return 0 if number is None else uplink_rules.KEPT | number
 
     def learn_checks(self, ids: Collection[str] | None) -> dict[str, dict[str, Any]]:
         return {
@@ -184,6 +211,14 @@ class UplinkMonitor:
             for name, one in known.items()
         }
 
+    def _shares_of(self, specs: Mapping[str, UplinkSpec]) -> Mapping[str, int]:
+        """With their weights, those that new connections leave by; empty unless connections keep uplinks."""
+        if not keep_connections(specs.values()):
+            return {}
+        leading = {name for name, link in self._links.links().items() if link.up and link.carrier}
+        leases = self._configuration.executor.leases.held()
+        return shares_of(self._uplinks.wanted(specs, self._network(), leases), leading)
+
     def _of(self, name: str) -> list[Round]:
         return [one for one in self._rounds.every() if one.uplink.id == name]
 
@@ -203,6 +238,12 @@ def followed(configuration: Configuration, links: Links, stack: ExitStack) -> Up
     found.start()
     stack.callback(found.stop)
     return found
+
+
+def _is_in_use(spec: UplinkSpec, shares: Mapping[str, int], devices: tuple[str, ...] | None) -> bool | None:
+    if shares:
+        return spec.id in shares
+    return None if devices is None else spec.interface in devices
 
 
 def _default_devices() -> tuple[str, ...] | None:

@@ -149,10 +149,12 @@ class _Doubt(NamedTuple):
     reason: str
 
 
-def _routed(link: Link, largest_bytes: int) -> str:
+def _routed(link: Link, largest_bytes: int, keeps: bool) -> str:
     """What routes leave to the stack of packets that leave by a fast port, as the end of a sentence."""
     if largest_bytes >= link.mtu:
         return ""
+    if keeps:
+        return f"; what leaves by {link.name} the stack routes, as connections keep their uplink"
     if largest_bytes == 0:
         return f"; what leaves by {link.name} the stack routes, over several gateways"
     return f"; what leaves by {link.name} with over {largest_bytes} bytes the stack routes, by a route's MTU"
@@ -168,15 +170,18 @@ class FastPaths:
         takes_tags_off: Callable[[str], bool],
         largest: Callable[[int], int] = lambda _: ANY_SIZE,
         checks_strictly: Callable[[str], bool] = lambda _: False,
+        keeps: Callable[[int], bool] = lambda _: False,
     ) -> None:
         """`flow_reason`: why the flow table cannot be asked, "" when it can. `largest`: the largest packet in
         bytes whose route by an interface (its index) XDP knows as the stack does. `checks_strictly`: whether
-        the stack drops what comes in by an interface that is not its way back."""
+        the stack drops what comes in by an interface that is not its way back. `keeps`: whether an interface
+        (its index) is of an uplink that connections keep."""
         self._flow_reason = flow_reason
         self._takes_tags_off = takes_tags_off
         self._features = features
         self._largest = largest
         self._checks_strictly = checks_strictly
+        self._keeps = keeps
         self._refused_on: dict[tuple[str, int], str] = {}
         self._doubts: dict[tuple[str, int], _Doubt] = {}
 
@@ -208,10 +213,14 @@ class FastPaths:
             return replace(decision, fast=Role.NOTHING, fast_reason=reason)
         largest_bytes = self._largest(link.index)
         decision = replace(decision, largest_bytes=largest_bytes)
-        routed = _routed(link, largest_bytes)
+        keeps = self._keeps(link.index)
+        routed = _routed(link, largest_bytes, keeps)
         if self._is_filtered(link.name, around):
             reason = f"XDP forwards what conforms of established connections{routed}"
             return replace(decision, fast=Role.FAST | Role.FLOW, fast_reason=reason)
+        if keeps:
+            reason = "connections keep their uplink, and the stack has to see the first packet of each"
+            return replace(decision, fast=Role.NOTHING, fast_reason=reason)
         return replace(decision, fast=Role.FAST, fast_reason=f"XDP forwards what conforms{routed}")
 
     def _obstacle(self, spec: PortSpec, link: Link, decision: Decision, around: Around) -> str:

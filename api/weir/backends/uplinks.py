@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The routes that checks of uplinks take. Which uplink has the default route is FRR's, by its distance
+"""The routes that checks of uplinks take, and what keeps connections at their uplinks
+(`weir.backends.kept_uplinks`). Which uplink has the default route is FRR's, by its distance
 (`weir.agent.uplinks`)."""
 
 from __future__ import annotations
@@ -8,18 +9,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from weir.adapters import uplink_routes
+from weir.adapters import nft, uplink_marks, uplink_routes, uplink_rules
 from weir.adapters.netlink import Links
+from weir.adapters.standing_routes import MAIN_TABLE
+from weir.adapters.uplink_marks import Marking
 from weir.adapters.uplink_routes import FIRST_METRIC, UplinkRoute
+from weir.adapters.uplink_rules import UplinkRule
 from weir.backends.backend import Comparison, Look, Topic, because, refuse, step
+from weir.backends.kept_uplinks import KeptLink, kept_of, shares_of
 from weir.kinds.uplink import Uplink
 from weir.kinds.uplink_check import UplinkCheck
 from weir.model.objects import ConfigObject
-from weir.parts.delta import Delta, Step
+from weir.parts.delta import Action, Delta, Step
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
-from weir.parts.uplinks import UplinkSpec
+from weir.parts.uplinks import UplinkSpec, keep_connections
 
+_MOVED = "connections to the internet may leave by another uplink, and begin again there"
+_OWN_MOVED = (
+    "the router's own connections, and those from before uplinks had weights, may leave by another uplink, "
+    "and begin again there; all others stay"
+)
+_KEPT_NO_MORE = (
+    "no uplink has a weight any more: connections that do not leave by the one in use begin again by that one"
+)
 MOVED_MS = 1000
 """FRR puts another next hop in the place of the one before within this."""
 
@@ -40,23 +53,42 @@ class UplinksState:
     routes: frozenset[UplinkRoute]
     up: frozenset[str]
     """Interfaces that can have routes."""
+    links: Mapping[str, KeptLink] = field(default_factory=dict)
+    rules: frozenset[UplinkRule] = frozenset()
+    table: str = ""
+    """The table of marks, as `uplink_marks.held` prints it."""
 
 
 @dataclass(frozen=True, slots=True)
 class UplinksDifference:
+    """`marking` is written if `marks` is not what there is."""
+
     put: tuple[UplinkRoute, ...]
     remove: tuple[UplinkRoute, ...]
+    put_rules: tuple[UplinkRule, ...] = ()
+    remove_rules: tuple[UplinkRule, ...] = ()
+    marking: Marking | None = None
+    marks: str = ""
+    changes_marks: bool = False
     refused: dict[UplinkRoute, str] = field(default_factory=dict, compare=False)
+    refused_rules: dict[UplinkRule, str] = field(default_factory=dict, compare=False)
     """Why the kernel did not take a change, once it was made."""
 
     def __bool__(self) -> bool:
-        return bool(self.put or self.remove)
+        return bool(self.put or self.remove or self.put_rules or self.remove_rules or self.changes_marks)
 
     def steps(self) -> Sequence[Step]:
         return [
-            *(step("uplinks", "add", "checks' route", _words(route)) for route in self.put),
-            *(step("uplinks", "remove", "checks' route", _words(route)) for route in self.remove),
+            *(step("uplinks", "add", _what(route), _words(route)) for route in self.put),
+            *(step("uplinks", "add", "rule", rule.text) for rule in self.put_rules),
+            *(self._of_marks() if self.changes_marks else ()),
+            *(step("uplinks", "remove", "rule", rule.text) for rule in self.remove_rules),
+            *(step("uplinks", "remove", _what(route), _words(route)) for route in self.remove),
         ]
+
+    def _of_marks(self) -> Iterator[Step]:
+        verb: Action = "remove" if self.marking is None else "change"
+        yield step("uplinks", verb, "table", f"inet {uplink_marks.TABLE}")
 
 
 _Found = Comparison[UplinksState, Mapping[str, WantedUplink], UplinksDifference]
@@ -64,7 +96,7 @@ _Look = Look[UplinksState, Mapping[str, WantedUplink], UplinksDifference]
 
 
 class UplinksBackend:
-    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "leases", "uplinks"))
+    topics: ClassVar[frozenset[Topic]] = frozenset(("links", "leases", "uplinks", "firewall"))
     """Not "routes": those of checks go with their link, and somebody else's removal is found by a scan."""
     is_scanned_apart: ClassVar[bool] = False
 
@@ -73,39 +105,81 @@ class UplinksBackend:
     ) -> None:
         self._links = links
         self._default_devices = default_devices
+        self._learnt: tuple[Marking, str] | None = None
 
     def read(self) -> UplinksState:
-        up = frozenset(name for name, link in self._links.links().items() if link.up)
-        return UplinksState(uplink_routes.read(), up)
+        links = self._links.links()
+        return UplinksState(
+            uplink_routes.read(),
+            frozenset(name for name, link in links.items() if link.up),
+            {name: KeptLink(link.index, link.up and link.carrier) for name, link in links.items()},
+            uplink_rules.read(),
+            uplink_marks.held(nft.ruleset()),
+        )
 
     def diff(self, held: UplinksState, wanted: Mapping[str, WantedUplink]) -> UplinksDifference:
-        asked = {route for route in _routes(wanted) if route.device in held.up}
-        return UplinksDifference(tuple(sorted(asked - held.routes)), tuple(sorted(held.routes - asked)))
+        kept = kept_of(wanted, held.links, held.rules)
+        asked = {route for route in _routes(wanted) if route.device in held.up} | kept.routes
+        marks = "" if kept.marking is None else self._print_of(kept.marking)
+        return UplinksDifference(
+            tuple(sorted(asked - held.routes)),
+            tuple(sorted(held.routes - asked)),
+            tuple(sorted(kept.rules - held.rules)),
+            tuple(sorted(held.rules - kept.rules)),
+            kept.marking,
+            marks,
+            marks != held.table,
+        )
 
     def apply(self, difference: UplinksDifference) -> None:
-        difference.refused.update(uplink_routes.change(difference.put, difference.remove))
+        """A packet has a mark only while a rule and a route are there for it."""
+        routes, rules = difference.refused, difference.refused_rules
+        routes.update(uplink_routes.change(difference.put, ()))
+        rules.update(uplink_rules.change(difference.put_rules, ()))
+        if difference.changes_marks:
+            uplink_marks.apply(difference.marking)
+        rules.update(uplink_rules.change((), difference.remove_rules))
+        routes.update(uplink_routes.change((), difference.remove))
 
     def verify(self, difference: UplinksDifference) -> None:
         """An interface that went down meanwhile has taken its route along, which is an event."""
         held, why = self.read(), difference.refused
         missing = [r for r in difference.put if r.device in held.up and r not in held.routes]
         left = [r for r in difference.remove if r in held.routes]
+        rules = [(rule, "no") for rule in difference.put_rules if rule not in held.rules]
+        rules += [(rule, "still a") for rule in difference.remove_rules if rule in held.rules]
+        table = f"the table inet {uplink_marks.TABLE} is not as it was written"
         refuse(
             "uplinks",
-            [because(f"there is no route for checks {_words(route)}", why.get(route)) for route in missing]
+            [because(f"there is no {_what(route)} {_words(route)}", why.get(route)) for route in missing]
+            + [because(f"there is still a {_what(route)} {_words(route)}", why.get(route)) for route in left]
             + [
-                because(f"there is still a route for checks {_words(route)}", why.get(route))
-                for route in left
-            ],
+                because(f"there is {is_} policy rule {rule.text}", difference.refused_rules.get(rule))
+                for rule, is_ in rules
+            ]
+            + ([table] if difference.changes_marks and held.table != difference.marks else []),
         )
+
+    def _print_of(self, marking: Marking) -> str:
+        if self._learnt is None or self._learnt[0] != marking:
+            self._learnt = (marking, uplink_marks.expected(marking))
+        return self._learnt[1]
 
     def effects(self, look: _Look) -> Iterator[Effect]:
         delta: Delta[UplinkSpec] = look.delta or Delta()
-        moved = [new for old, new in delta.set if old is None or _way(old) != _way(new)]
-        for spec in (*moved, *delta.removed):
-            if look.changed_of("uplink"):
-                text = "connections to the internet may leave by another uplink, and begin again there"
-                yield Effect("uplink", spec.id, "resets", text, MOVED_MS)
+        if not look.changed_of("uplink"):
+            return
+        keeps = keep_connections(one.spec for one in look.wanted.values())
+        for old, new in delta.set:
+            if old is None or _way(old) != _way(new):
+                text = _MOVED if not keeps or old is None or old.rank == new.rank else _OWN_MOVED
+                yield Effect("uplink", new.id, "resets", text, MOVED_MS)
+        for spec in delta.removed:
+            yield Effect("uplink", spec.id, "resets", _MOVED, MOVED_MS)
+        if not keeps:
+            weighed = [old for old, _ in delta.set if old is not None and old.weight is not None]
+            for spec in weighed:
+                yield Effect("uplink", spec.id, "resets", _KEPT_NO_MORE, MOVED_MS)
 
     def explain(self, found: _Found, item: ConfigObject, told: Sequence[str]) -> Iterator[Line]:
         """What an uplink is judged by, the route of its checks, and whether it has the default route."""
@@ -120,6 +194,7 @@ class UplinksBackend:
         yield _checks_route(found, wanted)
         if isinstance(item, Uplink):
             yield self._default_route(found.wanted, wanted)
+            yield from _share(found, wanted)
 
     def _default_route(self, every: Mapping[str, WantedUplink], wanted: WantedUplink) -> Line:
         first = min(every.values(), key=lambda one: one.distance)
@@ -128,6 +203,21 @@ class UplinksBackend:
         leaves = f"the default route leaves by {', '.join(devices)}" if devices else "there is none"
         agrees = (wanted.spec.interface in devices) == (first is wanted)
         return Line("default route", f"distance {wanted.distance}, {what}", leaves, agrees)
+
+
+def _share(found: _Found, wanted: WantedUplink) -> Iterator[Line]:
+    """What part of new connections it gets, where connections keep their uplinks."""
+    if not keep_connections(one.spec for one in found.wanted.values()):
+        return
+    shares = shares_of(found.wanted, {name for name, link in found.held.links.items() if link.leads})
+    part, whole = shares.get(wanted.spec.id, 0), sum(shares.values())
+    meant = f"{part} of {whole} shares of new connections"
+    if not whole:
+        meant = "no share: none works, and the default route decides"
+    difference = found.difference
+    differs = difference.changes_marks or difference.put_rules or difference.remove_rules
+    has = "the kernel has other marks or rules" if differs else "the kernel's marks and rules say so"
+    yield Line("share", meant, has, not differs)
 
 
 def _without(held: UplinksState, item: Uplink | UplinkCheck) -> Iterator[Line]:
@@ -155,6 +245,10 @@ def _routes(wanted: Mapping[str, WantedUplink]) -> Iterator[UplinkRoute]:
     for number, one in enumerate(ranked):
         if one.gateway is not None:
             yield UplinkRoute(one.gateway, one.spec.interface, FIRST_METRIC + number)
+
+
+def _what(route: UplinkRoute) -> str:
+    return "route for checks" if route.table == MAIN_TABLE else "route for connections"
 
 
 def _words(route: UplinkRoute) -> str:

@@ -31,7 +31,8 @@ def may_lead_out(interface: Interface) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Uplink(ConfigObject):
-    """New connections leave by the first uplink by `priority` that is not down."""
+    """New connections leave by the first uplink by `priority` that is not down, or by several of one priority
+    by their weights."""
 
     kind: ClassVar[Kind] = "uplink"
     id: str
@@ -59,6 +60,15 @@ class Uplink(ConfigObject):
     priority: Annotated[
         int, Whole(1, 100, help="Of the uplinks that are not down the one with the smallest is in use.")
     ] = 10
+    weight: Annotated[
+        int | None,
+        Whole(
+            1,
+            100,
+            help="Uplinks of one priority that have one share new connections in this ratio. If any uplink "
+            "has one, each connection keeps its uplink, and answers leave where the connection came in.",
+        ),
+    ] = None
     fail_after: Annotated[
         int,
         Whole(
@@ -123,6 +133,33 @@ def not_too_many(view: View, uplink: Uplink) -> Iterator[Finding]:
         yield error("too-many-uplinks", uplink, None, text)
 
 
+def not_checked_strictly(view: View, uplink: Uplink) -> Iterator[Finding]:
+    """The way back to what comes by an uplink is the default route, which is another one's."""
+    interface = view.document.interface(uplink.interface)
+    if uplink.disabled or interface is None or interface.reverse_path != "strict":
+        return
+    if any(item.weight is not None and not item.disabled for item in view.document.every(Uplink)):
+        text = (
+            f"{uplink.interface} takes only sources whose way back it is (reverse path strict), so it would "
+            "drop what comes while another uplink has the default route: make it loose, or remove all weights"
+        )
+        yield error("uplink-strict", uplink, "interface", text)
+
+
+def alone_with_a_weight(view: View, uplink: Uplink) -> Iterator[Finding]:
+    """Of one priority either all have a weight, or those without one wait or take all."""
+    if uplink.disabled or uplink.weight is not None:
+        return
+    for other in view.document.every(Uplink):
+        if (other.disabled, other.priority) == (False, uplink.priority) and other.weight is not None:
+            text = (
+                f"{other.id} has the same priority and a weight, {uplink.id} has none: they do not share. "
+                "Give it a weight, or another priority"
+            )
+            yield warning("uplink-without-weight", uplink, "weight", text)
+            return
+
+
 def first_by_distance(view: View, uplink: Uplink) -> Iterator[Finding]:
     """A static default route with a smaller distance is in use whether uplinks work or not."""
     if uplink.disabled:
@@ -149,8 +186,10 @@ KIND = Declaration(
         "interface",
         "gateway",
         "priority",
+        "weight",
         "status",
         "in_use",
+        "share_percent",
         "round_trip_us",
         "loss_percent",
         "comment",
@@ -168,6 +207,12 @@ KIND = Declaration(
         ),
         "since": Moment(help="Since when it is so, as far as this router knows."),
         "in_use": Flag(help="Whether new connections to the internet leave by it now."),
+        "share_percent": Whole(
+            0,
+            100,
+            label="Share",
+            help="Of the new connections to the internet, by the weights of the uplinks that are in use.",
+        ),
         "via": Text(
             45, label="Current gateway", help="The gateway that it has now, configured or of its lease."
         ),
@@ -192,6 +237,8 @@ KIND = Declaration(
         Rule("gateway-sense", "uplink", gateway_sense, all_after("uplink", "interface"), True),
         Rule("in-no-vrf", "uplink", in_no_vrf, all_after("uplink", "interface"), True),
         Rule("not-too-many", "uplink", not_too_many, all_after("uplink", "uplink"), True),
+        Rule("alone-with-a-weight", "uplink", alone_with_a_weight, all_after("uplink", "uplink"), False),
+        Rule("not-checked-strictly", "uplink", not_checked_strictly, all_after("uplink", "interface"), True),
         Rule("first-by-distance", "uplink", first_by_distance, all_after("uplink", "static-route"), False),
     ),
 )

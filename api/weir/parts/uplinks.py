@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from weir.kinds.uplink import FIRST_DISTANCE, MOST_UPLINKS, Uplink
@@ -46,6 +46,7 @@ class UplinkSpec:
     recover_after: int
     flush_on_fail: bool
     checks: tuple[CheckSpec, ...]
+    weight: int | None = None
 
     @property
     def rank(self) -> tuple[int, str]:
@@ -78,7 +79,8 @@ class UplinksPart(EntriesPart[UplinkSpec]):
     def text(self, old: UplinkSpec | None, new: UplinkSpec) -> str:
         checks = ", ".join(check.text for check in new.checks) or "no checks"
         via = new.gateway or "the gateway of its lease"
-        return f"{new.id} by {new.interface} via {via}, priority {new.priority}: {checks}"
+        weight = "" if new.weight is None else f", weight {new.weight}"
+        return f"{new.id} by {new.interface} via {via}, priority {new.priority}{weight}: {checks}"
 
 
 def _check(item: UplinkCheck) -> CheckSpec:
@@ -104,7 +106,13 @@ def _uplink(item: Uplink, checks: Mapping[str, list[CheckSpec]]) -> UplinkSpec:
         item.recover_after,
         item.flush == "on-fail",
         tuple(checks.get(item.id, ())),
+        item.weight,
     )
+
+
+def keep_connections(specs: Iterable[UplinkSpec]) -> bool:
+    """Whether each connection keeps its uplink: if any has a weight."""
+    return any(spec.weight is not None for spec in specs)
 
 
 def distances(in_order: list[str], down: set[str]) -> dict[str, int]:

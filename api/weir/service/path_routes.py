@@ -58,7 +58,10 @@ def taken(document: Document, route: Json, interface: str) -> Step:
     details = [f"{route['prefix']} is the longest match of the routing table {table}"]
     if route["ways"] > 1:
         details.append(f"one of {route['ways']} equally good ways, by a hash of the packet's addresses")
-    details += _behind(document, route, kind, name)
+    if _is_of_uplink(route["table"]):
+        details.append("a new connection; uplinks share them by a hash of source and destination address")
+    else:
+        details += _behind(document, route, kind, name)
     text = f"{route['prefix']}{via} leaves by {interface}: {made}."
     return Step("route", "passes", text, kind, name, tuple(details))
 
@@ -85,6 +88,9 @@ def local(document: Document, destination: str, kind: str, addresses: bool) -> S
 
 def _made_by(document: Document, route: Json, interface: str) -> Made:
     protocol, prefix, gateway = route["protocol"], route["prefix"], route["gateway"]
+    if _is_of_uplink(route["table"]):
+        found = next((item.id for item in document.every(Uplink) if item.interface == interface), None)
+        return ("uplink" if found else None), found, f"uplink {found or interface}, which shares connections"
     if protocol == _KERNEL:
         return "interface", interface, f"a network on {interface} itself"
     if protocol == _RA:
@@ -130,9 +136,16 @@ def _behind(document: Document, route: Json, kind: str | None, name: str | None)
     return [f"not in use: static route {', '.join(waiting)}"] if waiting else []
 
 
+def _is_of_uplink(table: int) -> bool:
+    """Of one uplink's connections (weir/adapters/uplink_routes.py)."""
+    return table >> 24 == _OURS
+
+
 def _table(document: Document, number: int) -> str:
     if number in _TABLES:
         return _TABLES[number]
+    if _is_of_uplink(number):
+        return "of connections that keep this uplink"
     vrf = next((item.id for item in document.interfaces() if table_of(item) == number), None)
     return f"of VRF {vrf}" if vrf else str(number)
 

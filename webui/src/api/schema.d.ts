@@ -7066,6 +7066,8 @@ export interface components {
             since: string | null;
             /** @description Whether new connections to the internet leave by it now. */
             in_use: boolean | null;
+            /** @description Of the new connections to the internet, by the weights of the uplinks that are in use. */
+            share_percent: number | null;
             /** @description The gateway that it has now, configured or of its lease. */
             via: string | null;
             /** @description Microseconds; the median of the last answers of its fastest ping or TCP check. */
@@ -7089,6 +7091,7 @@ export interface components {
             interface: string;
             gateway: string | null;
             priority: number;
+            weight: number | null;
             fail_after: number;
             recover_after: number;
             flush: string;
@@ -7116,6 +7119,11 @@ export interface components {
              * @default 10
              */
             priority: number;
+            /**
+             * @description Uplinks of one priority that have one share new connections in this ratio. If any uplink has one, each connection keeps its uplink, and answers leave where the connection came in.
+             * @default null
+             */
+            weight: number | null;
             /**
              * @description Failed answers in a row after which a check has failed. The uplink is down when all have.
              * @default 3
@@ -7157,6 +7165,11 @@ export interface components {
              * @default 10
              */
             priority: number;
+            /**
+             * @description Uplinks of one priority that have one share new connections in this ratio. If any uplink has one, each connection keeps its uplink, and answers leave where the connection came in.
+             * @default null
+             */
+            weight: number | null;
             /**
              * @description Failed answers in a row after which a check has failed. The uplink is down when all have.
              * @default 3
@@ -7205,6 +7218,11 @@ export interface components {
              */
             priority: number;
             /**
+             * @description Uplinks of one priority that have one share new connections in this ratio. If any uplink has one, each connection keeps its uplink, and answers leave where the connection came in.
+             * @default null
+             */
+            weight: number | null;
+            /**
              * @description Failed answers in a row after which a check has failed. The uplink is down when all have.
              * @default 3
              */
@@ -7238,6 +7256,8 @@ export interface components {
             gateway?: string | null;
             /** @description Of the uplinks that are not down the one with the smallest is in use. */
             priority?: number | null;
+            /** @description Uplinks of one priority that have one share new connections in this ratio. If any uplink has one, each connection keeps its uplink, and answers leave where the connection came in. */
+            weight?: number | null;
             /** @description Failed answers in a row after which a check has failed. The uplink is down when all have. */
             fail_after?: number | null;
             /** @description Answers in a row after which a failed check is well again. */
@@ -14323,6 +14343,7 @@ export interface components {
             interface: string;
             gateway: string | null;
             priority: number;
+            weight: number | null;
             fail_after: number;
             recover_after: number;
             flush: string;
