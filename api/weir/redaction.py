@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from html import unescape
@@ -15,6 +15,7 @@ from urllib.parse import unquote
 HIDDEN = "***"
 _SCHEMES = frozenset(("basic", "bearer", "token"))
 """Of a header's value, the word before the secret (RFC 9110, 11.4)."""
+LEAST_SECRET_CHARS = 4
 _LEAST_CODED = 4
 """What base64 makes of fewer characters is found by chance."""
 _WRITINGS: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
@@ -63,6 +64,18 @@ def redacted(text: str, secret: str, username: str = "", *, is_cut: bool = False
         if is_cut:
             end = min(end, reading.at[max(len(reading.said) - len(forms[0]) - _LONGEST_WRITING, 0)])
     return "".join(_without(text, sorted(spans), end))
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """`text` without each of the secrets that is in it, in any form; but for those of fewer than
+    `LEAST_SECRET_CHARS` characters, which every text has."""
+    said = [reading.said for reading in _readings(text)]
+    for secret in secrets:
+        if len(secret) >= LEAST_SECRET_CHARS and any(
+            form in reading for form in set(_forms(secret, "")) for reading in said
+        ):
+            text = redacted(text, secret)
+    return text
 
 
 def _without(text: str, spans: Sequence[tuple[int, int]], end: int) -> Iterator[str]:

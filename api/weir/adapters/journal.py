@@ -1,20 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal, followed for one server of logs: a reader and a sender, each a process without rights."""
+"""The journal, by processes without rights: its last lines, and followed for one server of logs by a reader
+and a sender."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weir.adapters.confined import ended, start_confined, why
 from weir.adapters.process import ENVIRONMENT
 from weir.adapters.unprivileged import without_root
+from weir.model.problem import Unavailable
 
 READER = "journalctl"
 LONGEST_LINE = 4096
+LAST_S = 20.0
+
+
+def last_lines(asked: Sequence[str], lines: int, most_bytes: int, reader: str = READER) -> tuple[bytes, bool]:
+    """At most so many entries that are `asked` for by options of journalctl(1), the newest first, and whether
+    more than `most_bytes` would have come. Raises `Unavailable` with the reader's own words."""
+    how = ("--no-pager", "--quiet", "--reverse", "--output=short-iso-precise", f"--lines={lines}", *asked)
+    try:
+        process = subprocess.Popen(
+            (*without_root("nobody", group="systemd-journal", outlives=False), reader, *how),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        text = f"no process could be started for it: {error.strerror}"
+        raise Unavailable(text, code="no-journal") from error
+    assert process.stdout is not None and process.stderr is not None
+    stop = threading.Timer(LAST_S, process.kill)
+    stop.start()
+    try:
+        data = process.stdout.read(most_bytes + 1)
+        is_cut = len(data) > most_bytes
+        if is_cut:
+            process.kill()
+        said = process.stderr.read(LONGEST_LINE)
+        ended = process.wait()
+    finally:
+        stop.cancel()
+        process.kill()
+        process.stdout.close()
+        process.stderr.close()
+    if ended != 0 and not is_cut:
+        raise Unavailable(f"the journal cannot be read: {why(ended, said)}", code="no-journal")
+    return data[:most_bytes], is_cut
 
 
 class Forwarding:
