@@ -349,6 +349,10 @@ STEPS: dict[str, Step] = {
     "config.revert_commit": ("config.rollback", revert),
     "revisions.restore_revision": ("config.restore", post("/revisions/1/restore", {})),
     "backup.download_backup": ("config.backup", lambda api: api("GET", "/backup")),
+    "diagnosis.download_support_file": (
+        "system.support-file",
+        lambda api: api("GET", "/diagnosis/support-file"),
+    ),
     "backup.choose_backup_passphrase": (
         "config.backup-passphrase",
         lambda api: api("PUT", "/backup/passphrase", {"passphrase": "a dozen letters"}),

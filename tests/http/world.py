@@ -19,6 +19,7 @@ from werkzeug.serving import make_server
 
 from tests.service.fake_agent import FakeAgent
 from tests.stats.maps import Maps
+from weir.agent.log_tail import LogTail
 from weir.agent.tools import Tools
 from weir.agent.torch import Seat
 from weir.diagnosis.findings import Findings
@@ -28,6 +29,7 @@ from weir.http.context import Context
 from weir.http.settings import Settings
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
+from weir.model.document import Document
 from weir.model.problem import Invalid, Problem
 from weir.service import Principal, passwords, totp
 from weir.store.clock import wall_ms
@@ -155,6 +157,16 @@ class Agent(FakeAgent):
             "data": self.data,
         }
 
+    journal_reader = "true"
+    """Nothing was logged."""
+
+    def _log_tail(self, params: dict[str, Any], peer: Peer) -> Any:
+        tail = LogTail(self.secrets, self._running_document, self.journal_reader)
+        return tail.table()["log_tail"](params, peer)
+
+    def _running_document(self) -> tuple[int, Document]:
+        return self.revision, Document(self.kernel.values())
+
     def _counters_fd(self, _params: dict[str, Any], _peer: Peer) -> Answer:
         return Answer(
             {"layout": self.maps.layout(), "fds": ["details", "class", "delays"]}, tuple(self.maps.fds)
@@ -169,6 +181,7 @@ class Agent(FakeAgent):
         return {
             "customer_line": lambda params, _peer: self.customers.line(params, self.kernel),
             "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
+            "log_tail": self._log_tail,
             "leases": self._leases,
             "lease_changes": self._lease_changes,
         }

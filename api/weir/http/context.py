@@ -24,6 +24,15 @@ class Context:
     imports: ImportService
     warned: dict[int, int] = field(default_factory=dict)
 
+    @property
+    def hostname(self) -> str:
+        return str(self.stats.router.system_answer.get("hostname") or "router")
+
+    def attachment(self, what: str, ending: str) -> str:
+        """The header of a file that a browser saves: `weir-NAME-WHAT.ENDING`."""
+        name = "".join(char for char in self.hostname if char.isascii() and (char.isalnum() or char in "-."))
+        return f'attachment; filename="weir-{name[:63]}-{what}.{ending}"'
+
 
 def context() -> Context:
     return cast(Context, current_app.extensions["weir"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,24 +77,24 @@ class BackupService:
         """
         with self._config.at_head(by) as (revision, running):
             document = running.copy()
-        places = sorted((kind, object_id) for kind in DECLARED for object_id in document.of_kind(kind))
         held = places_of(document)
         salt, packed = self._secrets.packed(held) if secrets and held else (None, {})
-        lines = [_line(holding(document.of_kind(kind)[object_id], packed)) for kind, object_id in places]
-        head = {
-            "format": FORMAT,
-            "version": VERSION,
-            "made_at": moment(wall_ms()),
-            "hostname": hostname,
-            "release": weir.__version__,
-            "revision": revision,
-            "objects": len(lines),
-            "sha256": _digest(lines),
-            "secrets_left_out": sorted(held.keys() - packed.keys()),
-            **({} if salt is None else {"secrets_salt": salt}),
-        }
+        lines = list(_lines(document, packed))
+        head = _head(hostname, revision, lines, sorted(held.keys() - packed.keys()))
+        if salt is not None:
+            head["secrets_salt"] = salt
         self._audit.note(entry_of(by, "config.backup", f"revision {revision}"))
         return revision, b"".join([json.dumps(head).encode() + b"\n", *lines])
+
+    @requires("config.read")
+    def pieces(self, by: Principal, hostname: str) -> Iterator[bytes]:
+        """The same file without secrets, piece by piece; who has it sent notes that. The objects are encoded
+        twice, for the digest and to be sent: 100,000 queues are tens of megabytes."""
+        with self._config.at_head(by) as (revision, running):
+            document = running.copy()
+        head = _head(hostname, revision, _lines(document, {}), sorted(places_of(document)))
+        yield json.dumps(head).encode() + b"\n"
+        yield from _lines(document, {})
 
     @requires("config.read")
     def read(self, by: Principal, data: bytes, passphrase: str | None = None) -> Backup:
@@ -152,11 +152,35 @@ def _line(item: ConfigObject) -> bytes:
     return f'{head}, "object": {encode(item)}}}\n'.encode()
 
 
-def _digest(lines: Sequence[bytes]) -> str:
-    summary = hashlib.sha256()
+def _lines(document: Document, packed: Mapping[str, str]) -> Iterator[bytes]:
+    """Each object in the order of kinds and ids; of its secrets only what is `packed`."""
+    places = sorted((kind, object_id) for kind in DECLARED for object_id in document.of_kind(kind))
+    for kind, object_id in places:
+        yield _line(holding(document.of_kind(kind)[object_id], packed))
+
+
+def _head(hostname: str, revision: int, lines: Iterable[bytes], left_out: Sequence[str]) -> Json:
+    count, digest = _summary(lines)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_at": moment(wall_ms()),
+        "hostname": hostname,
+        "release": weir.__version__,
+        "revision": revision,
+        "objects": count,
+        "sha256": digest,
+        "secrets_left_out": list(left_out),
+    }
+
+
+def _summary(lines: Iterable[bytes]) -> tuple[int, str]:
+    """How many they are, and their digest."""
+    count, summary = 0, hashlib.sha256()
     for line in lines:
         summary.update(line)
-    return summary.hexdigest()
+        count += 1
+    return count, summary.hexdigest()
 
 
 def _split(data: bytes) -> tuple[Json, list[bytes]]:
@@ -178,7 +202,7 @@ def _split(data: bytes) -> tuple[Json, list[bytes]]:
         raise Invalid(
             f"the backup was cut: {len(lines)} of {count!r} objects are there", code="backup-damaged"
         )
-    if _digest(lines) != head.get("sha256"):
+    if _summary(lines)[1] != head.get("sha256"):
         raise Invalid("the backup was cut or changed after it was made", code="backup-damaged")
     return head, lines
 

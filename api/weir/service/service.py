@@ -31,6 +31,7 @@ from weir.service.setup import SetupService
 from weir.service.speed import SpeedTests
 from weir.service.states import StateService
 from weir.service.stored import StoredService
+from weir.service.support_file import SupportFiles
 from weir.service.tools import ToolService
 from weir.service.tuning import TuningService
 from weir.service.tunnel_clients import TunnelClients
@@ -83,6 +84,7 @@ class Service:
         self.updates = UpdateService(agent, self.audit, database.parent / "uploads")
         self.appliance = ApplianceService(agent, self.audit)
         self.stored = StoredService((store, accounts), self.daily, running, committer, agent, self.audit)
+        self.support = SupportFiles(self.audit)
         self.setup = SetupService(self.auth, self.config, agent)
 
     @classmethod

@@ -4083,6 +4083,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnosis/support-file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Everything that helpers need to know about this router, as one file
+         * @description A zip archive that is written while it is sent: health, findings, the configuration as a backup without
+         *     secrets, the last revisions and audit entries, state, drops, figures, and the ends of the logs. No
+         *     password, key or token is in it, and no packet; names, addresses and comments are. `contents.json` in it
+         *     lists its files, those that were cut, and those that could not be had with the reason. At most 100 MB
+         *     before compression; one at a time (409 `support-file-busy`), in 300 s.
+         */
+        get: operations["download_support_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnosis/apply": {
         parameters: {
             query?: never;
@@ -29673,6 +29697,27 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    download_support_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };

@@ -9,6 +9,7 @@ import { Drops } from "./Drops";
 import { Findings } from "./Findings";
 import { PacketPath } from "./path/PacketPath";
 import { SlowAddress } from "./SlowAddress";
+import { SupportFile } from "./SupportFile";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Columns, Facts, Note, Page, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";
 import { agoText, countText, plural, sentence } from "@/ui/format";
@@ -202,6 +203,7 @@ export default function DiagnosticsPage() {
       <PacketPath />
       <Drops />
       {system ? <Report system={system} doubt={doubt} /> : query.isPending ? <Skeleton lines={10} /> : null}
+      <SupportFile />
     </Page>
   );
 }

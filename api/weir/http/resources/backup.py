@@ -28,12 +28,9 @@ def download_backup(query: dict[str, Any]) -> Response:
     It holds no accounts or tokens, and a digest of its content. Secrets are left out and named in its first
     line; with `secrets=1` they are in it, for those who know the passphrase.
     """
-    hostname = str(context().stats.router.system_answer.get("hostname") or "router")
-    revision, data = service().backup.write(me(), hostname, secrets=query["secrets"])
+    revision, data = service().backup.write(me(), context().hostname, secrets=query["secrets"])
     response = Response(data, mimetype=MEDIA_TYPE)
-    name = "".join(char for char in hostname if char.isascii() and (char.isalnum() or char in "-."))
-    disposition = f'attachment; filename="weir-{name[:63]}-r{revision}.backup"'
-    response.headers["Content-Disposition"] = disposition
+    response.headers["Content-Disposition"] = context().attachment(f"r{revision}", "backup")
     return response
 
 

@@ -9,12 +9,15 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import context, me, service
-from weir.http.endpoint import READ, WRITE, Resource, answer
+from weir.http.endpoint import ADMIN, READ, WRITE, Resource, answer
 from weir.http.rendering import committed_json, findings_answer, moment, trial_answer, why_answer
 from weir.http.schemas import diagnosis, path
+from weir.http.support_file import parts_of
 from weir.service.path_answers import PathAsked
 from weir.store.clock import wall_ms
 
+ZIP = "application/zip"
+BYTES = {"type": "string", "format": "binary"}
 resource = Resource("diagnosis", "What ails the router, with numbers, thresholds and remedies.")
 
 
@@ -68,6 +71,22 @@ def list_drops(query: dict[str, Any]) -> Response:
     found = context().stats.drops.since(query["minutes"])
     times = {name: moment(round(found.pop(f"{name}_s") * 1000)) for name in ("since", "until")}
     return answer({**times, **found})
+
+
+@resource.operation("GET", "/diagnosis/support-file", scope=ADMIN, media={ZIP: BYTES})
+def download_support_file() -> Response:
+    """Everything that helpers need to know about this router, as one file
+
+    A zip archive that is written while it is sent: health, findings, the configuration as a backup without
+    secrets, the last revisions and audit entries, state, drops, figures, and the ends of the logs. No
+    password, key or token is in it, and no packet; names, addresses and comments are. `contents.json` in it
+    lists its files, those that were cut, and those that could not be had with the reason. At most 100 MB
+    before compression; one at a time (409 `support-file-busy`), in 300 s.
+    """
+    found = service().support.begin(me(), context().hostname, parts_of(context(), me()))
+    response = Response(found, mimetype=ZIP)
+    response.headers["Content-Disposition"] = context().attachment("support", "zip")
+    return response
 
 
 @resource.operation(
