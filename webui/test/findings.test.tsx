@@ -109,7 +109,7 @@ describe("findings on the diagnostics page", () => {
       ),
     );
     renderAt("/diagnostics");
-    await screen.findByText(/What ails the router is not known/, {}, { timeout: 5000 });
+    await screen.findByText(/What ails the router is not known/);
     expect(screen.queryByText(/Nothing was found/)).toBeNull();
   });
 

@@ -107,7 +107,11 @@ describe("live data", () => {
 
 describe("a stream that says nothing more", () => {
   beforeEach(
-    () => void vi.useFakeTimers({ shouldAdvanceTime: true, toFake: ["setTimeout", "clearTimeout"] }),
+    () =>
+      void vi.useFakeTimers({
+        shouldAdvanceTime: true,
+        toFake: ["setTimeout", "clearTimeout", "performance"],
+      }),
   );
   afterEach(() => void vi.useRealTimers());
 

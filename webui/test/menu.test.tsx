@@ -4,7 +4,7 @@ import userEvent from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import type { DiagnosisFinding, Findings, System } from "@/api/types";
-import { illsOf } from "@/app/ills";
+import { illsOfFindings, illsOfSystem } from "@/app/ills";
 import { areaOf, NAV } from "@/app/nav";
 import { NAMED } from "@/kinds/names";
 import { problem } from "./mock/answers";
@@ -90,9 +90,9 @@ describe("the menu", () => {
     renderAt("/queues");
     expect((await menu()).getByRole("button", { name: "System" })).toBeTruthy();
     const said = [finding("backlog-full", "warning", "no answer"), finding("second-lookup", "notice")];
-    expect(illsOf(undefined, { findings: said } as unknown as Findings)).toEqual([]);
+    expect(illsOfFindings({ findings: said } as unknown as Findings)).toEqual([]);
     const away = { checks: [], agent: { connected: false }, drift: [{ part: "ports", repaired: false }] };
-    expect(illsOf(away as unknown as System, undefined)).toEqual([]);
+    expect(illsOfSystem(away as unknown as System)).toEqual([]);
   });
 
   it("knows what each check is about", () => {
@@ -102,7 +102,7 @@ describe("the menu", () => {
       { id: "agent", state: "ok", message: "It answers." },
     ];
     const system = { checks, agent: { connected: true }, drift: [] } as unknown as System;
-    expect(illsOf(system, undefined).map((ill) => [ill.path, ill.isError])).toEqual([
+    expect(illsOfSystem(system).map((ill) => [ill.path, ill.isError])).toEqual([
       ["/interfaces", false],
       ["/diagnostics", true],
     ]);

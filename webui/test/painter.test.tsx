@@ -19,6 +19,7 @@ const palette: Palette = {
   fill: { none: "none", upload: "violet", download: "teal", plain: "grey", warn: "amber" },
   font: "13px x",
   boldFont: "600 13px x",
+  area: { upload: "up", download: "down", zero: "zero" },
   outlined: false,
 };
 const SPANS = [

@@ -69,6 +69,7 @@ export class LiveFeed {
   private askTimer: number | undefined;
   private retryTimer: number | undefined;
   private watchdog: number | undefined;
+  private heardMs = 0;
   private running = false;
   private lastAt: number | null = null;
 
@@ -106,6 +107,7 @@ export class LiveFeed {
     window.clearTimeout(this.askTimer);
     window.clearTimeout(this.retryTimer);
     window.clearTimeout(this.watchdog);
+    this.watchdog = undefined;
   }
 
   latest(id: string): QueueStats | null {
@@ -220,12 +222,17 @@ export class LiveFeed {
     this.armWatchdog();
   }
 
+  /** The timer is not set again with each event: when it ends, it looks how long ago the last one was. */
   private armWatchdog(): void {
-    window.clearTimeout(this.watchdog);
-    this.watchdog = window.setTimeout(
-      () => this.freshness.set({ state: "stale", since: this.lastAt, reason: "reconnecting", silent: true }),
-      STALE_AFTER_MS,
-    );
+    this.heardMs = performance.now();
+    this.watchdog ??= window.setTimeout(() => this.bark(), STALE_AFTER_MS);
+  }
+
+  private bark(): void {
+    const leftMs = this.heardMs + STALE_AFTER_MS - performance.now();
+    this.watchdog = leftMs > 0 ? window.setTimeout(() => this.bark(), leftMs) : undefined;
+    if (leftMs <= 0)
+      this.freshness.set({ state: "stale", since: this.lastAt, reason: "reconnecting", silent: true });
   }
 
   /** The browser retries a broken stream by itself, but gives up on an answer other than 200. */

@@ -106,6 +106,12 @@ export const systemQuery = queryOptions({
   staleTime: 2_000,
 });
 
+/**
+ * One part of it. The router's uptime is another in every answer: who takes the whole of it is rendered with each.
+ * `enabled: false` asks for nothing itself.
+ */
+export const ofSystem = <T>(select: (system: System) => T) => ({ ...systemQuery, select });
+
 export const findingsQuery = queryOptions({
   queryKey: ["findings"],
   queryFn: () => need(api.GET("/api/v1/diagnosis/findings")),

@@ -2,8 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { sentence } from "@/ui/format";
 import { useDoubt } from "./known";
-import { queuesByIdQuery, systemQuery, topQueuesQuery, type TopBy } from "./queries";
-import type { Queue, QueueStats, QueueStatsAnswer } from "./types";
+import { ofSystem, queuesByIdQuery, topQueuesQuery, type TopBy } from "./queries";
+import type { Queue, QueueStats, QueueStatsAnswer, System } from "./types";
 
 export interface Entry {
   queue: Queue;
@@ -13,13 +13,14 @@ export interface Entry {
 /** Whether it may be said that nothing is there; a text: why nothing is known of now. */
 export type Readiness = "asking" | "measured" | { unknown: string };
 
+const isConnected = (system: System): boolean => system.agent.connected;
 const AGENT_AWAY = "Not known: the agent does not answer.";
 
 /** The busiest queues with their limits; names and limits are fetched only when the set changes. */
 export function useTop(by: TopBy, top: number): { entries: Entry[]; ready: Readiness } {
   const query = useQuery(topQueuesQuery(by, top));
   const stats = query.data;
-  const connected = useQuery(systemQuery).data?.agent.connected;
+  const connected = useQuery(ofSystem(isConnected)).data;
   const items = stats?.items ?? [];
   const ids = items.map((item) => item.id).sort();
   const found = useQuery({ ...queuesByIdQuery(ids), enabled: ids.length > 0 });

@@ -47,6 +47,9 @@ export const useTraces = (): ReadonlyMap<string, Trace> => useSyncExternalStore(
 export const useTrace = (id: string): Trace | undefined =>
   useSyncExternalStore(watchTraces, () => traces.get(id));
 
+/** Nothing from before has to be asked for once this tab has followed an interface for so long. */
+export const isWhole = ({ at }: TraceData): boolean => (at.at(-1) ?? 0) - (at[0] ?? 0) > KEEP_S - 3;
+
 const MOST_GAP_S = 5;
 
 /** What the router remembers from before this tab was opened, and then what came here. */

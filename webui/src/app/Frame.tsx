@@ -6,8 +6,9 @@ import { IconAlertTriangle, IconLock, IconRefresh } from "@tabler/icons-react";
 import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { disputes } from "@/api/elsewhere";
 import { live, useFreshness } from "@/api/live";
-import { refreshConfig, systemQuery } from "@/api/queries";
+import { ofSystem, refreshConfig } from "@/api/queries";
 import { endTrial } from "@/api/trial";
+import type { System } from "@/api/types";
 import { rememberFocus } from "@/ui/focus";
 import { clockText } from "@/ui/format";
 import classes from "./Frame.module.css";
@@ -68,10 +69,13 @@ function StaleLine() {
   );
 }
 
+const refusal = (system: System) => system.checks.find((found) => found.id === "writing") ?? null;
+const versionOf = (system: System) => system.version;
+
 /** Said on every page, before somebody types what would be refused. */
 function WritingLine() {
-  const check = useQuery(systemQuery).data?.checks.find((found) => found.id === "writing");
-  if (check === undefined) return null;
+  const check = useQuery(ofSystem(refusal)).data;
+  if (!check) return null;
   return (
     <div className={classes.refused} role="alert">
       <IconLock size={16} className="bad" aria-hidden="true" />
@@ -82,7 +86,7 @@ function WritingLine() {
 
 /** After an update the router is newer than the page that looks at it. */
 function ReleaseLine() {
-  const version = useQuery(systemQuery).data?.version;
+  const version = useQuery(ofSystem(versionOf)).data;
   const [own, setOwn] = useState<string | undefined>();
   if (own === undefined && version !== undefined) setOwn(version);
   if (version === undefined || own === undefined || own === version) return null;

@@ -4,8 +4,8 @@ import { IconDatabaseExclamation } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useLocation } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
-import { storeQuery, storeRestoreQuery, systemQuery } from "@/api/queries";
-import type { Change, Kind } from "@/api/types";
+import { ofSystem, storeQuery, storeRestoreQuery } from "@/api/queries";
+import type { Change, Kind, System } from "@/api/types";
 import { kindWords } from "@/kinds/names";
 import { plural } from "@/ui/format";
 import classes from "./Frame.module.css";
@@ -54,9 +54,11 @@ function MissingHere({ lost }: { lost: readonly Lost[] }) {
   );
 }
 
+const isStoreWrong = (system: System) => system.checks.some((check) => check.id === "store");
+
 /** A database that is damaged, or not what ran last, is said on every page, with the way out. */
 export function StoreLine() {
-  const isWrong = useQuery(systemQuery).data?.checks.some((check) => check.id === "store") ?? false;
+  const isWrong = useQuery(ofSystem(isStoreWrong)).data ?? false;
   const store = useQuery({ ...storeQuery, enabled: isWrong }).data;
   const followed = store?.followed ?? false;
   const lost = useQuery({ ...storeRestoreQuery, enabled: isWrong && followed }).data?.changes;

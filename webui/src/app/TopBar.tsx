@@ -13,10 +13,11 @@ import {
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { api, need } from "@/api/client";
-import { meQuery, systemQuery } from "@/api/queries";
+import { meQuery, ofSystem } from "@/api/queries";
 import { setSession } from "@/api/session";
 import { Tag } from "@/ui/blocks";
 import { forgetAccount } from "./forget";
+import { hostOf } from "@/ui/title";
 import classes from "./Frame.module.css";
 import { Lamp } from "./Lamp";
 
@@ -28,7 +29,7 @@ interface TopBarProps {
 }
 
 export function TopBar({ onSearch, onMenu, onHelp, menuOpen }: TopBarProps) {
-  const system = useQuery(systemQuery).data;
+  const host = useQuery(ofSystem(hostOf)).data;
   return (
     <header className={classes.top}>
       <ActionIcon
@@ -41,13 +42,9 @@ export function TopBar({ onSearch, onMenu, onHelp, menuOpen }: TopBarProps) {
       >
         <IconMenu2 size={18} />
       </ActionIcon>
-      <Link
-        to="/"
-        className={classes.brand}
-        aria-label={`Weir on ${system?.hostname ?? "this router"}, overview`}
-      >
+      <Link to="/" className={classes.brand} aria-label={`Weir on ${host ?? "this router"}, overview`}>
         <img src="/weir.svg" alt="" />
-        <span className={classes.host}>{system?.hostname ?? "Weir"}</span>
+        <span className={classes.host}>{host ?? "Weir"}</span>
       </Link>
       <button type="button" className={classes.search} onClick={onSearch} aria-keyshortcuts="Control+K">
         <IconSearch size={15} aria-hidden="true" />

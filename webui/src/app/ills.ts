@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useDoubt } from "@/api/known";
-import { findingsQuery, systemQuery, unrepaired } from "@/api/queries";
+import { findingsQuery, ofSystem, unrepaired } from "@/api/queries";
 import type { Findings, System } from "@/api/types";
 import { plural, sentence } from "@/ui/format";
 import type { NavItem } from "./nav";
@@ -28,28 +28,32 @@ const FOUND: Readonly<Record<string, string>> = {
   "ring-overrun": "/interfaces",
 };
 
-/** What the router says of itself; nothing of what it has not looked at, or cannot look at now. */
-export function illsOf(system: System | undefined, found: Findings | undefined): readonly Ill[] {
-  const checks = (system?.checks ?? []).filter((check) => check.state !== "ok");
-  const findings = (found?.findings ?? []).filter((one) => one.severity !== "notice" && one.doubt === null);
+/** What the router says of itself; nothing of what it cannot look at now. */
+export function illsOfSystem(system: System): readonly Ill[] {
+  const checks = system.checks.filter((check) => check.state !== "ok");
   return [
     ...checks.map((check) => ({
       path: CHECKED[check.id] ?? ALL,
       isError: check.state === "failed",
       text: check.message,
     })),
-    ...(system && system.agent.connected ? unrepaired(system) : []).map((item) => ({
+    ...(system.agent.connected ? unrepaired(system) : []).map((item) => ({
       path: DIFFERENT[item.part] ?? ALL,
       isError: false,
       text: sentence(item.what),
     })),
-    ...findings.map((one) => ({
+  ];
+}
+
+/** What was found, and is known to be so still. */
+export const illsOfFindings = ({ findings }: Findings): readonly Ill[] =>
+  findings
+    .filter((one) => one.severity !== "notice" && one.doubt === null)
+    .map((one) => ({
       path: FOUND[one.code] ?? ALL,
       isError: one.severity === "error",
       text: sentence(one.sentence),
-    })),
-  ];
-}
+    }));
 
 const pathOf = ({ to, page }: NavItem): string => (to === "/$page" ? `/${page}` : to);
 
@@ -70,12 +74,9 @@ export function illWords(ills: readonly Ill[]): string {
 
 /** Of now: while the router or its agent does not answer, nothing is said from before. */
 export function useIlls(): readonly Ill[] {
-  const system = useQuery(systemQuery);
-  const found = useQuery({ ...findingsQuery, refetchInterval: AGAIN_MS });
-  const knowsSystem = useDoubt(system) === null;
-  const knowsFound = useDoubt(found) === null;
-  return useMemo(
-    () => illsOf(knowsSystem ? system.data : undefined, knowsFound ? found.data : undefined),
-    [knowsSystem, knowsFound, system.data, found.data],
-  );
+  const system = useQuery(ofSystem(illsOfSystem));
+  const found = useQuery({ ...findingsQuery, refetchInterval: AGAIN_MS, select: illsOfFindings });
+  const ofRouter = useDoubt(system) === null ? system.data : undefined;
+  const ofTraffic = useDoubt(found) === null ? found.data : undefined;
+  return useMemo(() => [...(ofRouter ?? []), ...(ofTraffic ?? [])], [ofRouter, ofTraffic]);
 }

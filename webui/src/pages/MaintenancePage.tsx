@@ -4,9 +4,10 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
-import { meQuery, queryClient, systemQuery, timeZoneQuery } from "@/api/queries";
+import { meQuery, ofSystem, queryClient, timeZoneQuery } from "@/api/queries";
 import { AskPower, type PowerAction } from "@/app/AskPower";
 import { Note, Page, Section, Skeleton } from "@/ui/blocks";
+import { hostOf } from "@/ui/title";
 import { say } from "@/ui/toast";
 import { ReasonedButton } from "@/ui/ReasonedButton";
 
@@ -112,7 +113,7 @@ type Mode = "keep" | "wipe";
 
 /** The one thing that history does not take back, so the router's name has to be typed. */
 function FactoryReset() {
-  const host = useQuery(systemQuery).data?.hostname ?? "weir";
+  const host = useQuery(ofSystem(hostOf)).data ?? "weir";
   const [mode, setMode] = useState<Mode>("keep");
   const [typed, setTyped] = useState("");
   const reset = useMutation({

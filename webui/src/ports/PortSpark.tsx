@@ -3,13 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { asCustomersSee } from "@/api/interfaces";
 import { interfaceHistoryQuery } from "@/api/queries";
-import { bySecond, KEEP_S, useTrace, withPast, type TraceData } from "@/api/traces";
+import { bySecond, isWhole, KEEP_S, useTrace, withPast } from "@/api/traces";
 import type { Interface } from "@/api/types";
 import { Spark } from "@/ui/Spark";
 import classes from "./Ports.module.css";
-
-/** Nothing from before has to be asked for once this tab has followed an interface for so long. */
-const isWhole = ({ at }: TraceData): boolean => (at.at(-1) ?? 0) - (at[0] ?? 0) > KEEP_S - 3;
 
 /** The last two minutes of an interface. It follows the measurements by itself: what it stands in need not. */
 export function PortSpark({ item: { id, role } }: { item: Pick<Interface, "id" | "role"> }) {

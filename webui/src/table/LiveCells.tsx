@@ -50,6 +50,28 @@ interface LiveCellsProps {
   painter: LivePainter;
 }
 
+/** Nobody is read a number each second; to write hundreds of names each second costs more than to draw their numbers. */
+const NAMES_EVERY_MS = 5_000;
+const SECOND_MS = 1_000;
+
+/** Writes the names of a row's cells: every few seconds, some rows each second, and at once when they begin or cease to be known. */
+function namer(index: number, columns: readonly LiveColumn[], cells: readonly (HTMLSpanElement | null)[]) {
+  let sinceMs = performance.now() - (index % (NAMES_EVERY_MS / SECOND_MS)) * SECOND_MS;
+  let wasKnown: boolean | null = null;
+  return (stats: QueueStats | null, shown: readonly Shown[]) => {
+    const isKnown = stats?.live ?? false;
+    const nowMs = performance.now();
+    if (isKnown === wasKnown && nowMs - sinceMs < NAMES_EVERY_MS) return;
+    if (isKnown === wasKnown) sinceMs = nowMs;
+    wasKnown = isKnown;
+    shown.forEach(({ text }, at) => {
+      const name = reasonedName(text, reasonOf(columns[at], stats));
+      const cell = cells[at];
+      if (cell && cell.ariaLabel !== name) cell.ariaLabel = name;
+    });
+  };
+}
+
 /**
  * The live cells of a row. What is seen is drawn by the painter; the cells carry it as their names, for who does not see.
  * An effect before the frame is shown: a row that was scrolled in has its numbers at once.
@@ -58,14 +80,10 @@ export function LiveCells({ index, queueId, limitBps, columns, painter }: LiveCe
   const cells = useRef<(HTMLSpanElement | null)[]>([]);
   const { upload, download } = limitBps;
   useLayoutEffect(() => {
-    const names: string[] = [];
+    const name = namer(index, columns, cells.current);
     const stop = live.watch(queueId, (stats) => {
       const shown = columns.map((column) => shownOf(column, stats, { upload, download }));
-      shown.forEach(({ text }, at) => {
-        const name = reasonedName(text, reasonOf(columns[at], stats));
-        const cell = cells.current[at];
-        if (cell && names[at] !== name) cell.ariaLabel = names[at] = name;
-      });
+      name(stats, shown);
       painter.draw(index, shown);
     });
     return () => {
@@ -110,6 +128,11 @@ function paletteNow(host: HTMLElement): Palette {
       download: resolvedColour("--fill-down"),
       plain: resolvedColour("--fill-plain"),
       warn: resolvedColour("--fill-warn"),
+    },
+    area: {
+      upload: resolvedColour("--up"),
+      download: resolvedColour("--down"),
+      zero: resolvedColour("--line-strong"),
     },
     font: `${fontWeight} ${fontSize} ${fontFamily}`,
     boldFont: `600 ${fontSize} ${fontFamily}`,

@@ -59,6 +59,7 @@ const same = (a: Shown | undefined, b: Shown): boolean =>
   a.level === b.level &&
   a.nothing === b.nothing &&
   a.loss === b.loss &&
+  a.spark === b.spark &&
   (a.fill === b.fill ||
     (a.fill !== null &&
       b.fill !== null &&

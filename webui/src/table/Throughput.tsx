@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useQuery } from "@tanstack/react-query";
-import { useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { asCustomersSee } from "@/api/interfaces";
-import { interfacesQuery } from "@/api/queries";
-import { KEEP_S, latestTraces, watchTraces } from "@/api/traces";
+import { interfaceHistoryQuery, interfacesQuery } from "@/api/queries";
+import { bySecond, isWhole, KEEP_S, latestTraces, watchTraces, withPast } from "@/api/traces";
+import type { InterfaceHistory } from "@/api/types";
 import { Arrow, Figures } from "@/ui/blocks";
 import { shortRate } from "@/ui/rates";
-import { Spark } from "@/ui/Spark";
+import { SPARK_HEIGHT_PX, SPARK_WIDTH_PX } from "@/ui/sparkPaths";
 import { LiveLayer } from "./LiveCells";
+import type { Shown } from "./drawing";
 import { LivePainter } from "./LivePainter";
 import classes from "./Throughput.module.css";
 
@@ -23,10 +25,14 @@ const FIGURES = [
 ] as const;
 const ARROW_PX = 14;
 const RATE_PX = 48;
-const ROW_PX = 24;
-const SPANS = FIGURES.map(({ left }) => ({ left: left + ARROW_PX, width: RATE_PX }));
-/** Two minutes are 96 pixels wide; each new picture makes the browser look at the whole page. */
+const SPARK_LEFT_PX = 148;
+const SPANS = [
+  ...FIGURES.map(({ left }) => ({ left: left + ARROW_PX, width: RATE_PX })),
+  { left: SPARK_LEFT_PX, width: SPARK_WIDTH_PX },
+];
+/** Two minutes are 96 pixels wide. */
 const SPARK_EVERY_MS = 5_000;
+const NO_TEXT = { text: "", nothing: false, fill: null, level: "none" } as const;
 
 /** Sums by second, from the newest back; where one was not measured, the sum is not known. */
 function sum(series: readonly Values[]): Values {
@@ -40,35 +46,71 @@ function sum(series: readonly Values[]): Values {
 }
 
 /** All of `wans` together, as customers see it; null while that is not known. */
-function measured(wans: readonly string[], last = KEEP_S): Both | null {
-  const seen = wans.flatMap((id) => latestTraces().get(id)?.data ?? []);
+function together(seen: readonly Both[]): Both | null {
   if (seen.length === 0) return null;
-  const of = (name: "upload" | "download") => sum(seen.map((data) => data[name].slice(-last)));
+  const of = (name: "upload" | "download") => sum(seen.map((data) => data[name]));
   const both = asCustomersSee<Values>("wan", of("upload"), of("download"));
   return FIGURES.every(({ direction }) => typeof both[direction].at(-1) === "number") ? both : null;
 }
 
-/** The two rates of each second. They are drawn as those of a table are: past React, and without the page's layout. */
-function Rates({ wans }: { wans: readonly string[] }) {
+const tracesOf = (wans: readonly string[]) => wans.map((id) => latestTraces().get(id)?.data);
+
+const rateNow = (wans: readonly string[]): Both | null =>
+  together(
+    tracesOf(wans).flatMap((data) =>
+      data ? { upload: data.upload.slice(-1), download: data.download.slice(-1) } : [],
+    ),
+  );
+
+type Pasts = readonly (InterfaceHistory | undefined)[];
+const lastMinutes = (wans: readonly string[], pasts: Pasts): Both | null =>
+  together(tracesOf(wans).flatMap((data, index) => (data ? bySecond(withPast(pasts[index], data)) : [])));
+
+/** What the router remembers from before this tab was opened. */
+function usePasts(wans: readonly string[]): Pasts {
+  const isAsked = useSyncExternalStore(watchTraces, () =>
+    tracesOf(wans).some((data) => data && !isWhole(data)),
+  );
+  return useQueries({
+    queries: wans.map((id) => ({ ...interfaceHistoryQuery(id, "2m"), enabled: isAsked })),
+    combine: dataOf,
+  });
+}
+const dataOf = (results: readonly { data: InterfaceHistory | undefined }[]): Pasts =>
+  results.map(({ data }) => data);
+
+/** Rates of each second and two minutes of them. They are drawn as a table's are: past React, and without the page's layout. */
+function Drawn({ wans }: { wans: readonly string[] }) {
   const [painter] = useState(() => new LivePainter());
   const names = useRef<(HTMLSpanElement | null)[]>([]);
+  const pasts = usePasts(wans);
   useLayoutEffect(() => {
+    let spark: Shown = NO_TEXT;
+    let sparkMs = -Infinity;
     const write = () => {
-      const both = measured(wans, 1);
+      const both = rateNow(wans);
       if (!both) return;
-      const shown = FIGURES.map(({ direction }, at) => {
+      const rates = FIGURES.map(({ direction }, at): Shown => {
         const text = shortRate(both[direction].at(-1) ?? 0);
         const name = names.current[at];
         if (name && name.ariaLabel !== text) name.ariaLabel = text;
-        return { text, nothing: false, fill: null, level: "none" } as const;
+        return { ...NO_TEXT, text };
       });
-      painter.draw(0, shown);
+      const past = performance.now() - sparkMs < SPARK_EVERY_MS ? null : lastMinutes(wans, pasts);
+      if (past) {
+        spark = { ...NO_TEXT, spark: { ...past, span: KEEP_S } };
+        sparkMs = performance.now();
+      }
+      painter.draw(0, [...rates, spark]);
     };
     write();
     return watchTraces(write);
-  }, [wans, painter]);
+  }, [wans, pasts, painter]);
   return (
-    <span className={classes.rates}>
+    <span
+      className={classes.drawn}
+      style={{ width: SPARK_LEFT_PX + SPARK_WIDTH_PX, height: SPARK_HEIGHT_PX }}
+    >
       {FIGURES.map(({ direction, title, left }, at) => (
         <span
           key={direction}
@@ -80,7 +122,12 @@ function Rates({ wans }: { wans: readonly string[] }) {
           <Arrow direction={direction} />
         </span>
       ))}
-      <LiveLayer painter={painter} spans={SPANS} rowPx={ROW_PX} />
+      <span
+        role="img"
+        aria-label="Traffic with the internet in the last two minutes"
+        style={{ left: SPARK_LEFT_PX, width: SPARK_WIDTH_PX, height: SPARK_HEIGHT_PX }}
+      />
+      <LiveLayer painter={painter} spans={SPANS} rowPx={SPARK_HEIGHT_PX} />
     </span>
   );
 }
@@ -93,23 +140,11 @@ export function Throughput() {
     () => (items ?? []).filter((item) => item.role === "wan").map((item) => item.id),
     [items],
   );
-  const [shown, setShown] = useState<Both | null>(null);
-  useLayoutEffect(() => {
-    let drawnMs = -Infinity;
-    const draw = () => {
-      const isKnown = measured(wans, 1) !== null;
-      if (isKnown && performance.now() - drawnMs < SPARK_EVERY_MS) return;
-      drawnMs = isKnown ? performance.now() : -Infinity;
-      setShown(measured(wans));
-    };
-    draw();
-    return watchTraces(draw);
-  }, [wans]);
-  if (shown === null) return null;
+  const isKnown = useSyncExternalStore(watchTraces, () => rateNow(wans) !== null);
+  if (!isKnown) return null;
   return (
     <Figures items={[]}>
-      <Rates wans={wans} />
-      <Spark label="Traffic with the internet in the last two minutes" {...shown} span={KEEP_S} />
+      <Drawn wans={wans} />
     </Figures>
   );
 }

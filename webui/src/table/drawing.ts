@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What the live columns of a grid look like, cell by cell; in a worker where there is one, else in the page. */
+import { SPARK_HEIGHT_PX, sparkPaths, type SparkValues } from "@/ui/sparkPaths";
 
 /** A bar has the hue of its direction, amber near its limit; "plain" has no direction, "none" is empty. */
 export type Level = "none" | "upload" | "download" | "plain" | "warn";
@@ -13,6 +14,8 @@ export interface Shown {
   level: Level;
   /** Something was lost: the only red there is. */
   loss?: boolean;
+  /** A sparkline instead of a text. */
+  spark?: SparkValues;
 }
 
 /** Where a column stands, in CSS pixels from the left edge of the rows. */
@@ -26,6 +29,8 @@ export interface Palette {
   dim: string;
   loss: string;
   fill: Record<Level, string>;
+  /** Of a sparkline: its areas and its line of zero. */
+  area: { upload: string; download: string; zero: string };
   font: string;
   boldFont: string;
   /** The system's own few colours: a filled bar would hide its number. */
@@ -82,6 +87,21 @@ function setColour(block: Block, colour: string): void {
 
 function setFont(block: Block, font: string): void {
   if (block.font !== font) block.pen.font = block.font = font;
+}
+
+function drawSpark(block: Block, { area }: Palette, values: SparkValues, left: number, top: number): void {
+  const { pen } = block;
+  const paths = sparkPaths(values);
+  pen.save();
+  pen.translate(left, top);
+  for (const direction of ["download", "upload"] as const) {
+    pen.fillStyle = area[direction];
+    pen.fill(new Path2D(paths[direction]));
+  }
+  pen.strokeStyle = area.zero;
+  pen.lineWidth = 0.5;
+  pen.stroke(new Path2D(paths.zero));
+  pen.restore();
 }
 
 /** What one painter's canvases show. */
@@ -151,6 +171,10 @@ class Drawing {
     const middle = top + (rowPx - LINE_PX) / 2;
     const { pen } = block;
     pen.clearRect(left, top, span.width, rowPx);
+    if (cell.spark) {
+      drawSpark(block, palette, cell.spark, left, top + (rowPx - SPARK_HEIGHT_PX) / 2);
+      return;
+    }
     if (cell.fill) {
       setColour(block, palette.fill[cell.level]);
       if (palette.outlined)
