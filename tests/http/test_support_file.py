@@ -211,7 +211,8 @@ def test_it_tells_what_somebody_did_and_what_the_router_is(world: World, api: Cl
     parts = {name: json.loads(data) for name, data in files.items() if name.endswith(".json")}
     assert parts["system.json"]["kernel"] == "6.12-test" and parts["system.json"]["uptime_s"] == 100.0
     assert [item["revision"] for item in parts["revisions.json"]] == [2, 1, 0]
-    assert parts["revisions.json"][0]["changes"][0]["id"] == "wan0"
+    change = parts["revisions.json"][0]["changes"][0]
+    assert (change["id"], change["action"]) == ("wan0", "add") and "new" not in change
     assert parts["audit.json"][0]["action"] == "system.support-file"
     assert parts["explained.json"]["interface"] | {"others": []} == {
         "total": 1, "looked_at": 1, "agree": 1, "others": []

@@ -21,11 +21,11 @@ from weir.http.rendering import (
 )
 from weir.kinds import DECLARED
 from weir.model.problem import Problem
-from weir.service import Listing, Principal
+from weir.service import Listing, ObjectDiff, Principal
 from weir.service.support_file import Part
 
 Json = Any
-REVISIONS, WITH_CHANGES, CHANGES = 200, 20, 100
+REVISIONS, WITH_CHANGES, CHANGES = 200, 20, 50
 AUDIT_ENTRIES = 1000
 OBJECTS = 100
 """Of each kind, whose state and whereabouts in the system are told."""
@@ -98,8 +98,15 @@ def _revisions(context: Context, by: Principal) -> Json:
     for item in found[:WITH_CHANGES]:
         number = item["revision"]
         diff = service.revisions.diff(by, max(number - 1, 0), number, limit=CHANGES)
-        item["changes"] = [object_diff_json(change) for change in diff.objects]
+        item["changes"] = [_change(change) for change in diff.objects]
     return found
+
+
+def _change(diff: ObjectDiff) -> Json:
+    """By field; whole objects of 1,000 changes would be more than a part may have."""
+    kept = object_diff_json(diff)
+    del kept["old"], kept["new"]
+    return kept
 
 
 def _audit(context: Context, by: Principal) -> Json:
