@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two uplinks with a route each, behind the default firewall: connections stay with the one they began on."""
+"""Two ways out behind the default firewall, by a route with two gateways and by uplinks with weights:
+connections stay with the one they began on, also in the flow table."""
 
 from __future__ import annotations
 
@@ -21,56 +22,64 @@ from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
+from weir.kinds.uplink import Uplink
 
 pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
 
-CLIENT, SERVER, PORT = "10.64.0.2", "198.18.0.9", 5300
+SERVER, PORT = "198.18.0.9", 5300
 FLOWS, PACKETS = 40, 12
 UPLINKS = {"i0": "203.0.113.1", "i1": "203.0.114.1"}
 WANS = ("wan0", "alt0")
+CLIENTS = [f"10.64.0.{2 + flow}" for flow in range(FLOWS)]
 NAMED = re.compile(rb"flow(\d+) ")
 BUFFER_BYTES = 16 << 20
 """The taps are read when all is over."""
 
 
 @pytest.fixture(scope="module")
-def rig() -> Iterator[Rig]:
+def bare() -> Iterator[Rig]:
     with running(frr=True, xdp=True) as made:
+        netns.ip(made.client_ns, [f"addr add {address}/24 dev c0" for address in CLIENTS[1:]])
         made.cable("alt0", made.internet, "i1")
         made.run("ethtool", "-K", "i1", "tx", "off", "gro", "on", namespace=made.internet)
         netns.ip(made.internet, ["addr add 203.0.114.1/24 dev i1", f"addr add {SERVER}/32 dev lo"])
         made.run("sysctl", "-qw", "net.ipv4.fib_multipath_hash_policy=1")  # as the product does
-        made.commit(
-            lan(),
-            wan(),
-            replace(wan(), id="alt0", addresses=("203.0.114.2/24",)),
-            Firewall(),
-            *(
-                StaticRoute(f"by-{device}", "198.18.0.0/15", gateway=gateway)
-                for device, gateway in UPLINKS.items()
-            ),
-        )
-        until(
-            "the route has both gateways",
-            lambda: made.run("ip", "route", "show", "198.18.0.0/15").count("via") == 2,
-        )
-        until("the fast path leaves both to the stack", lambda: all(_is_shared(made, port) for port in WANS))
+        made.commit(lan(), wan(), replace(wan(), id="alt0", addresses=("203.0.114.2/24",)), Firewall())
         yield made
 
 
-def test_connections_stay_with_the_uplink_of_their_first_packet(rig: Rig) -> None:
+@pytest.fixture(params=["routes", "uplinks"])
+def rig(bare: Rig, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    pairs = list(zip(WANS, UPLINKS.values(), strict=True))
+    if request.param == "routes":
+        made = [StaticRoute(f"by-{port}", "198.18.0.0/15", gateway=gateway) for port, gateway in pairs]
+        why = "over several gateways"
+    else:
+        made = [Uplink(f"by-{port}", port, gateway, weight=1) for port, gateway in pairs]
+        why = "as connections keep their uplink"
+    bare.commit(*made)
+    until("the fast path leaves both to the stack", lambda: all(_is_shared(bare, port, why) for port in WANS))
+    until("a route leads there", lambda: "via" in bare.run("ip", "route", "get", SERVER))
+    yield bare
+    bare.commit(delete=[(item.kind, item.id) for item in made])
+
+
+def test_connections_stay_with_the_uplink_of_their_first_packet(
+    rig: Rig, request: pytest.FixtureRequest
+) -> None:
     """157 of 300 flows, and 46 of 100 connections behind NAT, left by another gateway than they began on."""
     with ExitStack() as stack:
         taps = {device: stack.enter_context(_tap(rig, device)) for device in UPLINKS}
         server = stack.enter_context(bound(rig.internet, SERVER, PORT))
         echo = threading.Thread(target=_echo, args=(server, FLOWS * PACKETS))
         echo.start()
-        for flow in range(FLOWS):
-            client = stack.enter_context(bound(rig.client_ns, CLIENT))
-            client.settimeout(20)
-            for number in range(PACKETS):
-                client.sendto(b"flow%d packet %d" % (flow, number), (SERVER, PORT))
-                assert client.recv(64).startswith(b"flow%d " % flow)
+        clients = [stack.enter_context(bound(rig.client_ns, address)) for address in CLIENTS]
+        _speak(clients, range(PACKETS // 2))
+        if "uplinks" in request.node.callspec.id:
+            rig.commit(Uplink("by-wan0", "wan0", UPLINKS["i0"], weight=100))
+            offloaded = rig.run("cat", "/proc/net/nf_conntrack").count("[OFFLOAD]")
+            assert offloaded > FLOWS // 2, "the flow table forwards most"
+        _speak(clients, range(PACKETS // 2, PACKETS))
         echo.join()
         ways = defaultdict[int, set[str]](set)
         for device, tap in taps.items():
@@ -81,10 +90,18 @@ def test_connections_stay_with_the_uplink_of_their_first_packet(rig: Rig) -> Non
     assert set.union(*ways.values()) == set(UPLINKS), "both uplinks carry flows"
 
 
-def _is_shared(rig: Rig, port: str) -> bool:
+def _speak(clients: list[socket.socket], numbers: range) -> None:
+    for flow, client in enumerate(clients):
+        client.settimeout(20)
+        for number in numbers:
+            client.sendto(b"flow%d packet %d" % (flow, number), (SERVER, PORT))
+            assert client.recv(64).startswith(b"flow%d " % flow)
+
+
+def _is_shared(rig: Rig, port: str, why: str) -> bool:
     items = rig.agent.call("interfaces")["value"]
     found = next(item["shaper"]["fast_path_reason"] for item in items if item["name"] == port)
-    return f"leaves by {port} the stack routes, over several gateways" in found
+    return f"leaves by {port} the stack routes, {why}" in found
 
 
 def _tap(rig: Rig, device: str) -> socket.socket:
