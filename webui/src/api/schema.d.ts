@@ -4095,7 +4095,7 @@ export interface paths {
          * @description A zip archive that is written while it is sent: health, findings, the configuration as a backup without
          *     secrets, the last revisions and audit entries, state, drops, figures, and the ends of the logs. No
          *     password, key or token is in it, and no packet; names, addresses and comments are. `contents.json` in it
-         *     lists its files, those that were cut, and those that could not be had with the reason. At most 100 MB
+         *     lists its files, those that were cut, and those that could not be had with the reason. At most 132 MiB
          *     before compression; one at a time (409 `support-file-busy`), in 300 s.
          */
         get: operations["download_support_file"];
