@@ -85,6 +85,7 @@ test("the keyboard reaches pages, search and help", async ({ page }) => {
   await expect(page.getByRole("dialog")).toContainText("Go to Queues");
   await page.keyboard.press("Escape");
   await page.keyboard.press("Control+k");
+  await expect(page.getByRole("combobox", { name: "Search everything" })).toBeFocused();
   await page.keyboard.type("histo");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/\/history/);
