@@ -8,8 +8,7 @@ import { queryClient } from "@/api/queries";
 import { Limits, QueueName } from "@/pages/queues/columns";
 import { InlineLimits } from "@/pages/queues/InlineLimits";
 import { withStaged, type QueueRow } from "@/pages/queues/rows";
-import { shownOf } from "@/table/LiveCells";
-import { dropsOf, isLosing } from "@/table/LiveCell";
+import { LIVE_COLUMNS, shownOf } from "@/table/liveColumns";
 import { StaticBar } from "@/table/RateBar";
 import type { Change } from "@/api/types";
 import { statsOf } from "./mock/live";
@@ -115,13 +114,12 @@ describe("the colour of a figure", () => {
   });
 
   it("is the direction's below 90 % of the limit, amber above, and red for loss alone", () => {
-    expect(shownOf({ rate: "upload" }, stats(8.9, 9), queue.max_limit_bps).level).toBe("upload");
-    expect(shownOf({ rate: "upload" }, stats(9, 9), queue.max_limit_bps).level).toBe("warn");
-    expect(shownOf({ rate: "upload" }, stats(20, 9), queue.max_limit_bps).level).toBe("warn");
-    const drops = { text: dropsOf, isLoss: isLosing };
+    expect(shownOf(LIVE_COLUMNS.rate_upload, stats(8.9, 9), queue.max_limit_bps).level).toBe("upload");
+    expect(shownOf(LIVE_COLUMNS.rate_upload, stats(9, 9), queue.max_limit_bps).level).toBe("warn");
+    expect(shownOf(LIVE_COLUMNS.rate_upload, stats(20, 9), queue.max_limit_bps).level).toBe("warn");
     expect([
-      shownOf(drops, stats(1, 9), queue.max_limit_bps).loss,
-      shownOf(drops, stats(1, 0), queue.max_limit_bps).loss,
+      shownOf(LIVE_COLUMNS.drops, stats(1, 9), queue.max_limit_bps).loss,
+      shownOf(LIVE_COLUMNS.drops, stats(1, 0), queue.max_limit_bps).loss,
     ]).toEqual([true, undefined]);
   });
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import { MantineProvider } from "@mantine/core";
 import { act, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { live } from "@/api/live";
-import { fastShareOf, fastShareReason } from "@/table/LiveCell";
-import { LiveCells } from "@/table/LiveCells";
+import { LiveCells, LiveLayer } from "@/table/LiveCells";
 import { LivePainter } from "@/table/LivePainter";
 import { interfaceStats, statsOf } from "./mock/live";
 import { FakeEventSource, mockRouter, renderAt } from "./render";
@@ -80,23 +80,27 @@ describe("live data", () => {
     expect(screen.queryAllByRole("note")).toEqual([]);
   });
 
-  it("of a list says the reason in the cell's name and under the pointer", () => {
-    const column = { text: fastShareOf, why: fastShareReason };
+  it("of a list says the reason in the cell's name and under the pointer", async () => {
     const queue = [...router.state.queues.values()].at(-1)!;
     const stats = { ...statsOf(queue, AT), fast_share: null, fast_share_reason: "lan0: turned off" };
+    const painter = new LivePainter();
+    const columns = ["fast"] as const;
     live.start();
     try {
       render(
-        <LiveCells
-          index={0}
-          queueId={queue.id}
-          limitBps={queue.max_limit_bps}
-          columns={[column]}
-          painter={new LivePainter()}
-        />,
+        <MantineProvider env="test">
+          <LiveLayer painter={painter} columns={columns} spans={[{ left: 0, width: 60 }]} rowPx={26} />
+          <LiveCells
+            index={0}
+            queueId={queue.id}
+            limitBps={queue.max_limit_bps}
+            columns={columns}
+            painter={painter}
+          />
+        </MantineProvider>,
       );
       send("queues", { at: AT, stale_since: null, stale_reason: null, items: [stats] });
-      const cell = screen.getByRole("gridcell", { name: "no value: lan0: turned off" });
+      const cell = await screen.findByRole("gridcell", { name: "no value: lan0: turned off" });
       fireEvent.pointerEnter(cell);
       expect(cell.title).toBe("lan0: turned off");
     } finally {

@@ -11,7 +11,7 @@ import { parseFactor } from "@/pages/queues/BulkDrawer";
 import { bulkChanges, NO_EDIT, scaledRate } from "@/pages/queues/bulk";
 import { parseRatePair } from "@/pages/queues/InlineLimits";
 import { nextSort } from "@/pages/queues/TableHead";
-import { levelOf } from "@/table/RateBar";
+import { levelOf } from "@/table/liveColumns";
 import { agoText, bytesText, delayText, sentence, spanText } from "@/ui/format";
 import { fieldWords, tellingFields, valueText } from "@/ui/fieldText";
 import { DECLARED } from "@/kinds/kinds";

@@ -62,6 +62,11 @@ export class LiveFeed {
   readonly queuesAt = new Topic<number>();
   private readonly queues = new Map<string, QueueStats>();
   private readonly watchers = new Map<string, Set<QueueListener>>();
+  /** How many rows follow a queue's measurements, which somebody else reads. */
+  private readonly followed = new Map<string, number>();
+  private reader: ((text: string | null) => void) | null = null;
+  /** The last measurement, while nobody here has asked for what is in it. */
+  private unread: string | null = null;
   /** By `kind/id`, or a kind for all of it. */
   private readonly stateWatchers = new Map<string, Set<(event: StatesEvent) => void>>();
   private source: EventSource | null = null;
@@ -97,6 +102,8 @@ export class LiveFeed {
     this.close();
     this.lastAt = null;
     this.queues.clear();
+    this.unread = null;
+    this.reader?.(null);
     for (const topic of [this.freshness, this.interfaces, this.system, this.config, this.queuesAt])
       topic.set(null);
   }
@@ -111,7 +118,36 @@ export class LiveFeed {
   }
 
   latest(id: string): QueueStats | null {
+    this.readNow();
     return this.queues.get(id) ?? null;
+  }
+
+  /** Measurements of queues are also given to `reader` as they came, while rows follow them; null: none is known any more. */
+  readElsewhere(reader: (text: string | null) => void): void {
+    this.reader = reader;
+  }
+
+  /** The reader has read a measurement. */
+  wasRead({ at, stale_since, stale_reason }: Omit<QueueStatsAnswer, "items">): void {
+    // The page itself may have read the same.
+    if (!this.running || (this.queuesAt.value === at && stale_since === null)) return;
+    this.queuesAt.set(at);
+    this.fresh(at, stale_since, stale_reason);
+  }
+
+  /** Asks for a queue's measurements, for a row that the reader shows. */
+  follow(id: string): () => void {
+    const rows = this.followed.get(id) ?? 0;
+    this.followed.set(id, rows + 1);
+    if (rows === 0) this.askSoon();
+    return () => {
+      const left = (this.followed.get(id) ?? 1) - 1;
+      if (left > 0) this.followed.set(id, left);
+      else {
+        this.followed.delete(id);
+        this.askSoon();
+      }
+    };
   }
 
   /** The listener is called at once with what is known, then with every measurement. */
@@ -155,7 +191,7 @@ export class LiveFeed {
   }
 
   private address(): string {
-    const ids = [...this.watchers.keys()].sort().slice(0, MAX_WATCHED);
+    const ids = [...new Set([...this.watchers.keys(), ...this.followed.keys()])].sort().slice(0, MAX_WATCHED);
     const states = [...this.stateWatchers.keys()].sort().slice(0, MAX_WATCHED);
     const topics = ["interfaces", "system", "config"];
     if (ids.length > 0) topics.unshift("queues");
@@ -172,14 +208,16 @@ export class LiveFeed {
     this.asked = this.address();
     const source = new EventSource(this.asked);
     this.source = source;
-    const on = (name: string, take: (data: never) => void) => {
+    const onText = (name: string, take: (text: string) => void) => {
       source.addEventListener(name, (event: MessageEvent<string>) => {
         if (this.source !== source) return;
         previous?.close();
-        take(JSON.parse(event.data) as never);
+        take(event.data);
       });
     };
-    on("queues", (data: QueueStatsAnswer) => this.takeQueues(data));
+    const on = (name: string, take: (data: never) => void) =>
+      onText(name, (text) => take(JSON.parse(text) as never));
+    onText("queues", (text) => this.takeQueues(text));
     on("interfaces", (data: InterfaceStatsAnswer) => {
       this.interfaces.set(data);
       this.fresh(data.at, data.stale_since, data.stale_reason);
@@ -199,14 +237,26 @@ export class LiveFeed {
     this.armWatchdog();
   }
 
-  private takeQueues(data: QueueStatsAnswer): void {
-    for (const item of data.items) {
-      this.queues.set(item.id, item);
-      const listeners = this.watchers.get(item.id);
-      if (listeners) for (const listener of listeners) listener(item);
+  /** What only rows of a list show is not read here, unless somebody asks. */
+  private takeQueues(text: string): void {
+    this.unread = text;
+    const isRead = this.reader !== null && this.followed.size > 0;
+    if (!isRead || this.watchers.size > 0) {
+      const data = this.readNow();
+      for (const item of data?.items ?? [])
+        for (const listener of this.watchers.get(item.id) ?? []) listener(item);
+      if (data) this.wasRead(data);
     }
-    this.queuesAt.set(data.at);
-    this.fresh(data.at, data.stale_since, data.stale_reason);
+    if (isRead) this.reader?.(text);
+    this.armWatchdog();
+  }
+
+  private readNow(): QueueStatsAnswer | null {
+    if (this.unread === null) return null;
+    const data = JSON.parse(this.unread) as QueueStatsAnswer;
+    this.unread = null;
+    for (const item of data.items) this.queues.set(item.id, item);
+    return data;
   }
 
   private fresh(at: number, staleSince: number | null, reason: string | null): void {

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Pair } from "@/api/types";
 import {
   BLOCK_ROWS,
+  same,
   type Canvas,
+  type Follow,
   type Line,
   type Order,
   type Palette,
+  type Said,
   type Sheet,
   type Shown,
   type Span,
 } from "./drawing";
 import { theDrawer, type Drawer } from "./drawer";
-import type { Said } from "./drawing.worker";
+import type { LiveColumnId } from "./liveColumns";
 
 /**
  * Shows the live columns of a grid on canvases that lie above its rows, without the page's layout.
@@ -21,9 +25,18 @@ import type { Said } from "./drawing.worker";
  * where, so that no more than the cells that differ are told.
  */
 export interface PainterLayout {
+  columns: readonly LiveColumnId[];
   spans: readonly Span[];
   rowPx: number;
   palette: Palette;
+}
+
+/** A row that follows the measurements of a queue. */
+export interface FollowedRow {
+  id: string;
+  limitBps: Pair<number>;
+  /** Called with what its cells show: at once, every few seconds, and when they begin or cease to be known. */
+  name: (names: readonly string[]) => void;
 }
 
 interface Block {
@@ -37,6 +50,7 @@ interface Orders extends Order {
   wiped: number[];
   dropped: number[];
   lines: Line[];
+  follows: Follow[];
 }
 
 const noOrders = (painter: number): Orders => ({
@@ -46,24 +60,11 @@ const noOrders = (painter: number): Orders => ({
   wiped: [],
   dropped: [],
   lines: [],
+  follows: [],
 });
 
 /** On whole pixels of the screen also where a pixel of the page is 1.25, 1.5 or 1.75 of them: else the text blurs. */
 const snapped = (px: number, round: (value: number) => number): number => 4 * round(px / 4);
-
-/** A bar that is wider by less than this is the same bar. */
-const FILL_STEPS = 256;
-
-const same = (a: Shown | undefined, b: Shown): boolean =>
-  a?.text === b.text &&
-  a.level === b.level &&
-  a.nothing === b.nothing &&
-  a.loss === b.loss &&
-  a.spark === b.spark &&
-  (a.fill === b.fill ||
-    (a.fill !== null &&
-      b.fill !== null &&
-      Math.round(a.fill * FILL_STEPS) === Math.round(b.fill * FILL_STEPS)));
 
 let lastId = 0;
 
@@ -72,7 +73,7 @@ export class LivePainter {
   private drawer: Drawer | null = null;
   private stopListening: () => void = () => undefined;
   private sheet: Sheet | null = null;
-  private readonly rows = new Map<number, readonly Shown[]>();
+  private readonly rows = new Map<number, readonly Shown[] | FollowedRow>();
   private readonly blocks = new Map<number, Block>();
   private readonly spare: Block[] = [];
   private readonly id = ++lastId;
@@ -94,10 +95,11 @@ export class LivePainter {
   }
 
   /** Draws everything again: columns were moved, colours changed, the page was zoomed or a font was loaded. */
-  layOut({ spans, rowPx, palette }: PainterLayout): void {
+  layOut({ columns, spans, rowPx, palette }: PainterLayout): void {
     const last = spans.at(-1);
     const left = snapped(spans[0]?.left ?? 0, Math.floor);
     this.sheet = {
+      columns,
       spans,
       rowPx,
       palette,
@@ -112,7 +114,13 @@ export class LivePainter {
   draw(index: number, cells: readonly Shown[]): void {
     const before = this.rows.get(index);
     this.rows.set(index, cells);
-    this.drawRow(index, cells, before);
+    this.drawRow(index, cells, before && "id" in before ? undefined : before);
+  }
+
+  /** Shows what is measured of a queue from now on, past the page. */
+  follow(index: number, row: FollowedRow): void {
+    this.rows.set(index, row);
+    this.followRow(index, row);
   }
 
   /** The row is no longer on the screen. */
@@ -121,11 +129,12 @@ export class LivePainter {
     const number = Math.floor(index / BLOCK_ROWS);
     const block = this.blocks.get(number);
     if (!block) return;
-    if (this.inUse(number)) {
-      this.orders.lines.push([block.id, index % BLOCK_ROWS]);
-      this.flushSoon();
-      return;
-    }
+    const row = index % BLOCK_ROWS;
+    // Lines are drawn before rows are followed: one that came and went meanwhile is not.
+    this.orders.follows = this.orders.follows.filter((follow) => follow[0] !== block.id || follow[1] !== row);
+    this.orders.lines.push([block.id, row]);
+    this.flushSoon();
+    if (this.inUse(number)) return;
     this.blocks.delete(number);
     block.element.hidden = true;
     this.spare.push(block);
@@ -134,8 +143,11 @@ export class LivePainter {
   private drawAll(): void {
     this.orders.sheet = this.sheet;
     this.orders.lines = [];
+    this.orders.follows = [];
     for (const [number, block] of this.blocks) this.place(block, number);
-    for (const [index, cells] of this.rows) this.drawRow(index, cells, undefined);
+    for (const [index, row] of this.rows)
+      if ("id" in row) this.followRow(index, row);
+      else this.drawRow(index, row, undefined);
     this.flushSoon();
   }
 
@@ -147,6 +159,13 @@ export class LivePainter {
     );
     if (changed.length === 0) return;
     this.orders.lines.push([block.id, index % BLOCK_ROWS, ...changed]);
+    this.flushSoon();
+  }
+
+  private followRow(index: number, { id, limitBps }: FollowedRow): void {
+    if (!this.host || !this.sheet || this.sheet.spans.length === 0) return;
+    const block = this.blockOf(Math.floor(index / BLOCK_ROWS));
+    this.orders.follows.push([block.id, index % BLOCK_ROWS, index, id, limitBps]);
     this.flushSoon();
   }
 
@@ -194,7 +213,11 @@ export class LivePainter {
       if (this.sheet) this.drawAll();
       return;
     }
-    for (const { id, element } of this.blocks.values()) if (said.shown.includes(id)) element.hidden = false;
+    for (const { id, element } of this.blocks.values()) if (said.shown?.includes(id)) element.hidden = false;
+    for (const [painter, index, names] of said.names ?? []) {
+      const row = this.rows.get(index);
+      if (painter === this.id && row && "id" in row) row.name(names);
+    }
   }
 
   /** All that one measurement changes goes in one message. */

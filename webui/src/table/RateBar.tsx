@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef } from "react";
 import { shortRate } from "@/ui/rates";
-import type { Level } from "./drawing";
+import { levelOf, type Direction } from "./liveColumns";
 import classes from "./RateBar.module.css";
-
-export type Direction = "upload" | "download";
-
-/** From this share of its limit on, a queue is near it. */
-export const NEAR_LIMIT = 0.9;
-
-/** Using what one pays for is no trouble: the hue of the direction, and amber near the limit. */
-export const levelOf = (ratio: number, direction: Direction | "plain"): Level =>
-  ratio >= NEAR_LIMIT ? "warn" : ratio > 0 ? direction : "none";
 
 /** The fill is a background, not an element: a transform for each bar would make the browser compute the layers of the page each second. */
 const filledBy = (ratio: number): string => `${(ratio * 100).toFixed(1)}% 100%`;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Drawings, type Canvas, type Order } from "./drawing";
-import type { Said } from "./drawing.worker";
+import { live } from "@/api/live";
+import { answered, Drawings, type Canvas, type Order, type Said, type Told } from "./drawing";
 
 /** Who draws: a worker of its own, so that two hundred numbers each second cost the page next to nothing. */
 export interface Drawer {
   take: (order: Order) => void;
+  /** A measurement of queues as the router sent it; null: none is known any more. */
+  read: (text: string | null) => void;
   /** A canvas as the drawer can use it. */
   handOver: (canvas: HTMLCanvasElement) => Canvas;
   /** Called with every answer; the function that is returned ends it. */
@@ -24,14 +26,11 @@ function listening(listeners: Listeners): Drawer["listen"] {
 function inThePage(): Drawer {
   const drawings = new Drawings();
   const listeners: Listeners = new Set();
-  return {
-    take: (order) => {
-      drawings.take(order);
-      if (order.wiped.length > 0) for (const listener of listeners) listener({ shown: order.wiped });
-    },
-    handOver: (canvas) => canvas,
-    listen: listening(listeners),
+  const take = (told: Told) => {
+    const said = answered(drawings, told);
+    if (said) for (const listener of listeners) listener(said);
   };
+  return { take, read: take, handOver: (canvas) => canvas, listen: listening(listeners) };
 }
 
 function inAWorker(): Drawer {
@@ -46,20 +45,27 @@ function inAWorker(): Drawer {
         order,
         order.canvases.map(([, canvas]) => canvas as OffscreenCanvas),
       ),
+    read: (text) => worker.postMessage(text),
     handOver: (canvas) => canvas.transferControlToOffscreen(),
     listen: listening(listeners),
   };
 }
 
-let one: Drawer | null = null;
-
-/** The page has one; it is there from the first list that is shown. */
-export function theDrawer(): Drawer {
-  one ??=
+function made(): Drawer {
+  const drawer =
     typeof Worker === "function" &&
     "transferControlToOffscreen" in HTMLCanvasElement.prototype &&
     "OffscreenCanvas" in globalThis
       ? inAWorker()
       : inThePage();
-  return one;
+  drawer.listen((said) => {
+    if (said !== "letters" && said.head) live.wasRead(said.head);
+  });
+  live.readElsewhere(drawer.read);
+  return drawer;
 }
+
+let one: Drawer | null = null;
+
+/** The page has one; it is there from the first list that is shown. */
+export const theDrawer = (): Drawer => (one ??= made());

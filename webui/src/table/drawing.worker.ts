@@ -2,14 +2,11 @@
 import plain from "@fontsource/ibm-plex-sans/files/ibm-plex-sans-latin-400-normal.woff2?url";
 import medium from "@fontsource/ibm-plex-sans/files/ibm-plex-sans-latin-500-normal.woff2?url";
 import bold from "@fontsource/ibm-plex-sans/files/ibm-plex-sans-latin-600-normal.woff2?url";
-import { Drawings, type Order } from "./drawing";
-
-/** What the worker says: which canvases show their new rows, or that the letters have come and all is to be drawn again. */
-export type Said = { shown: readonly number[] } | "letters";
+import { answered, Drawings, type Said, type Told } from "./drawing";
 
 interface WorkerScope {
   fonts: FontFaceSet;
-  onmessage: ((event: MessageEvent<Order>) => void) | null;
+  onmessage: ((event: MessageEvent<Told>) => void) | null;
   postMessage: (said: Said) => void;
 }
 
@@ -17,9 +14,9 @@ const scope = globalThis as unknown as WorkerScope;
 const drawings = new Drawings();
 const LETTERS_WITHIN_MS = 1_000;
 
-function take(order: Order): void {
-  drawings.take(order);
-  if (order.wiped.length > 0) scope.postMessage({ shown: order.wiped });
+function take(told: Told): void {
+  const said = answered(drawings, told);
+  if (said) scope.postMessage(said);
 }
 
 /** A worker has no style sheet to take its letters from. */
@@ -35,7 +32,7 @@ async function learnLetters(): Promise<void> {
 
 /** Nothing is drawn before the letters are here; where they do not come, the system's own are drawn after a while. */
 async function begin(): Promise<void> {
-  const waiting: Order[] = [];
+  const waiting: Told[] = [];
   scope.onmessage = ({ data }) => void waiting.push(data);
   const learnt = learnLetters().then(
     () => true,
@@ -45,7 +42,7 @@ async function begin(): Promise<void> {
     learnt,
     new Promise<boolean>((late) => setTimeout(() => late(false), LETTERS_WITHIN_MS)),
   ]);
-  for (const order of waiting) take(order);
+  for (const told of waiting) take(told);
   scope.onmessage = ({ data }) => take(data);
   if (!inTime && (await learnt)) scope.postMessage("letters");
 }

@@ -6,7 +6,7 @@ import { useDoubt } from "@/api/known";
 import { useLiveInterfaces } from "@/api/live";
 import { systemQuery } from "@/api/queries";
 import type { Interface, InterfaceStats } from "@/api/types";
-import { perSecond } from "@/table/LiveCell";
+import { perSecond } from "@/table/liveColumns";
 import { Tag } from "@/ui/blocks";
 import { longRate, shortRate } from "@/ui/rates";
 import type { Row } from "../objects";

@@ -2,17 +2,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { queueDetailsQuery } from "@/api/queries";
 import type { Queue, QueueStats } from "@/api/types";
+import { LiveValue } from "@/table/LiveCell";
 import {
   ABSENT,
-  LiveValue,
   delayReason,
   fastShareOf,
   fastShareReason,
   perSecond,
+  type Direction,
   type LiveReason,
   type LiveText,
-} from "@/table/LiveCell";
-import type { Direction } from "@/table/RateBar";
+} from "@/table/liveColumns";
 import { Arrow } from "@/ui/blocks";
 import { bytesText, countText, delayText } from "@/ui/format";
 import { longRate } from "@/ui/rates";

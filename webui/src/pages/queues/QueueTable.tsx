@@ -259,7 +259,9 @@ export function QueueTable({
         isSelected={(index) => selection.has(rows.get(index)?.queue.id ?? "")}
         renderRow={renderRow}
         onSpans={onSpans}
-        layer={cards ? null : <LiveLayer painter={painter} spans={liveSpans} rowPx={ROW_PX} />}
+        layer={
+          cards ? null : <LiveLayer painter={painter} columns={measured} spans={liveSpans} rowPx={ROW_PX} />
+        }
         cards={cards}
         dimmed={rows.stale}
         onKey={(event) => {

@@ -10,16 +10,7 @@ import {
 import { useRouter } from "@tanstack/react-router";
 import type { MouseEvent, ReactNode } from "react";
 import type { QueueSort } from "@/api/queries";
-import {
-  delayOf,
-  delayReason,
-  dropsOf,
-  fastShareOf,
-  fastShareReason,
-  isLosing,
-  worstDelayOf,
-} from "@/table/LiveCell";
-import type { LiveColumn } from "@/table/LiveCells";
+import type { LiveColumnId } from "@/table/liveColumns";
 import { Tag } from "@/ui/blocks";
 import { countText, plural, targetText } from "@/ui/format";
 import { limitText } from "@/ui/rates";
@@ -55,7 +46,7 @@ export interface StaticColumn extends ColumnHead {
 
 /** Measurements; these columns are neighbours. */
 interface MeasuredColumn extends ColumnHead {
-  live: LiveColumn;
+  live: LiveColumnId;
 }
 
 export type QueueColumn = StaticColumn | MeasuredColumn;
@@ -263,7 +254,7 @@ export const COLUMNS: readonly QueueColumn[] = [
     width: "minmax(92px, 130px)",
     numeric: true,
     sorts: [{ key: "rate_upload", label: "upload rate", mark: "↑", tone: "up" }],
-    live: { rate: "upload" },
+    live: "rate_upload",
   },
   {
     id: "rate_download",
@@ -271,15 +262,15 @@ export const COLUMNS: readonly QueueColumn[] = [
     width: "minmax(92px, 130px)",
     numeric: true,
     sorts: [{ key: "rate_download", label: "download rate", mark: "↓", tone: "down" }],
-    live: { rate: "download" },
+    live: "rate_download",
   },
-  { id: "delay", title: "Delay", width: "62px", numeric: true, live: { text: delayOf, why: delayReason } },
+  { id: "delay", title: "Delay", width: "62px", numeric: true, live: "delay" },
   {
     id: "worst",
     title: "Longest",
     width: "66px",
     numeric: true,
-    live: { text: worstDelayOf, why: delayReason },
+    live: "worst",
   },
   {
     id: "drops",
@@ -287,14 +278,14 @@ export const COLUMNS: readonly QueueColumn[] = [
     width: "66px",
     numeric: true,
     sorts: [{ key: "drops", label: "drops per second" }],
-    live: { text: dropsOf, isLoss: isLosing },
+    live: "drops",
   },
   {
     id: "fast",
     title: "Fast",
     width: "54px",
     numeric: true,
-    live: { text: fastShareOf, why: fastShareReason },
+    live: "fast",
   },
   {
     id: "comment",

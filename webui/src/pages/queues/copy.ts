@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect } from "react";
 import { live } from "@/api/live";
-import { shownOf } from "@/table/LiveCells";
+import { LIVE_COLUMNS, shownOf } from "@/table/liveColumns";
 import { plural } from "@/ui/format";
 import { say } from "@/ui/toast";
 import { COLUMN_WORD, type QueueColumn } from "./columns";
@@ -16,7 +16,7 @@ export function rowsAsText(rows: readonly QueueRow[], columns: readonly QueueCol
     columns.map((column) =>
       oneLine(
         "live" in column
-          ? shownOf(column.live, live.latest(row.queue.id), row.queue.max_limit_bps).text
+          ? shownOf(LIVE_COLUMNS[column.live], live.latest(row.queue.id), row.queue.max_limit_bps).text
           : column.text(row),
       ),
     ),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Link } from "@tanstack/react-router";
-import type { Direction } from "@/table/RateBar";
+import type { Direction } from "@/table/liveColumns";
 import { longRate, shortRate } from "@/ui/rates";
 import type { Flow, FlowLink, FlowNode } from "./flow";
 import classes from "./FlowMap.module.css";

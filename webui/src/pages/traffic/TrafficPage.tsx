@@ -2,8 +2,8 @@
 import { SegmentedControl } from "@mantine/core";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useTop, type Entry, type Readiness } from "@/api/topQueues";
-import { StaticBar, type Direction } from "@/table/RateBar";
-import { perSecond } from "@/table/LiveCell";
+import { perSecond, type Direction } from "@/table/liveColumns";
+import { StaticBar } from "@/table/RateBar";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Throughput } from "@/table/Throughput";
 import { Empty, Page, Section, Skeleton } from "@/ui/blocks";
