@@ -200,9 +200,10 @@ function Head({ declared, rows, columns, sort, onSort, chosen, onColumns }: Kind
                 type="button"
                 className={classes.sort}
                 data-on={isRising || isFalling}
+                title={column.title}
                 onClick={() => onSort(isRising ? `-${column.id}` : isFalling ? undefined : column.id)}
               >
-                {column.title}
+                <span>{column.title}</span>
                 {isRising ? <IconArrowNarrowUp size={13} /> : null}
                 {isFalling ? <IconArrowNarrowDown size={13} /> : null}
               </button>
