@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +25,7 @@ from tests.agent.log_server import SERVER, Logs
 from tests.agent.receivers import certificate
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
+from tests.readable import readable_folder, shell_script
 from weir.kinds.identity import Identity
 from weir.kinds.syslog_target import SyslogTarget
 
@@ -38,10 +38,8 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "journal"
-        self.reader = folder / "reader"
         self._file.touch()
-        self.reader.write_text(f"#!/bin/sh\nexec tail -n 0 -F {self._file}\n")
-        self.reader.chmod(0o755)
+        self.reader = shell_script(folder, f"exec tail -n 0 -F {self._file}")
 
     def log(self, text: Any, **more: Any) -> None:
         entry = {"MESSAGE": text, "PRIORITY": "6", "__REALTIME_TIMESTAMP": "1800000000123456", "_PID": "77"}
@@ -51,12 +49,8 @@ class Journal:
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    made = Path(f"/run/weir-syslog-test-{os.getpid()}")
-    made.mkdir(mode=0o755)
-    try:
+    with readable_folder("syslog") as made:
         yield made
-    finally:
-        shutil.rmtree(made)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.http.agent import port_of
 from tests.http.test_setup import NEAR, PASSWORD, NewWorld, new, prepared
-from tests.http.world import _interface
 from weir.compiler import SlotAllocation, compile_document
 from weir.kinds.zone import Zone
 from weir.model.delegation import Delegated, Dhcpv6
@@ -25,7 +25,7 @@ PORTS = ("lan0", "wan0", "eth2", "eth3")
 
 @pytest.fixture
 def router(new: NewWorld) -> NewWorld:
-    new.agent.interfaces = [_interface(name, number) for number, name in enumerate(PORTS, 1)]
+    new.agent.interfaces = [port_of(name, number) for number, name in enumerate(PORTS, 1)]
     return prepared(new)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import sqlite3
 import zipfile
 from base64 import b64encode
@@ -20,6 +19,7 @@ import pytest
 
 from tests.http.test_backup import send
 from tests.http.world import Client, World
+from tests.readable import readable_folder, shell_script
 from weir.kinds import DECLARED
 from weir.kinds.secrets import secrets_of
 from weir.service.support_file import Part, SupportFile
@@ -86,22 +86,14 @@ PASSPHRASE, PASSWORD = "a passphrase of backups", "nobody guesses me"
 
 @pytest.fixture
 def logged() -> Iterator[Path]:
-    """A folder that a process without rights may read."""
-    folder = Path(f"/run/weir-support-test-{os.getpid()}")
-    folder.mkdir(mode=0o755)
-    try:
+    with readable_folder("support") as folder:
         yield folder
-    finally:
-        shutil.rmtree(folder)
 
 
 def keep_log(world: World, folder: Path, text: str) -> None:
     """The journal's reader gives this text."""
     (folder / "log").write_text(text)
-    reader = folder / "reader"
-    reader.write_text(f"#!/bin/sh\nexec cat {folder}/log\n")
-    reader.chmod(0o755)
-    world.agent.journal_reader = str(reader)
+    world.agent.journal_reader = shell_script(folder, f"exec cat {folder}/log")
 
 
 def files_of(answer: Any) -> dict[str, bytes]:
