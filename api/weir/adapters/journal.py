@@ -24,16 +24,9 @@ LAST_S = 20.0
 def last_lines(asked: Sequence[str], lines: int, most_bytes: int, reader: str = READER) -> tuple[bytes, bool]:
     """At most so many entries that are `asked` for by options of journalctl(1), the newest first, and whether
     more than `most_bytes` would have come. Raises `Unavailable` with the reader's own words."""
-    how = ("--no-pager", "--quiet", "--reverse", "--output=short-iso-precise", f"--lines={lines}", *asked)
+    how = ("--quiet", "--reverse", "--output=short-iso-precise", f"--lines={lines}", *asked)
     try:
-        process = subprocess.Popen(
-            (*without_root("nobody", group="systemd-journal", outlives=False), reader, *how),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=ENVIRONMENT,
-            start_new_session=True,
-        )
+        process = _reading(reader, *how)
     except OSError as error:
         text = f"no process could be started for it: {error.strerror}"
         raise Unavailable(text, code="no-journal") from error
@@ -46,15 +39,27 @@ def last_lines(asked: Sequence[str], lines: int, most_bytes: int, reader: str = 
         if is_cut:
             process.kill()
         said = process.stderr.read(LONGEST_LINE)
-        ended = process.wait()
+        code = process.wait()
     finally:
         stop.cancel()
         process.kill()
         process.stdout.close()
         process.stderr.close()
-    if ended != 0 and not is_cut:
-        raise Unavailable(f"the journal cannot be read: {why(ended, said)}", code="no-journal")
+    if code != 0 and not is_cut:
+        raise Unavailable(f"the journal cannot be read: {why(code, said)}", code="no-journal")
     return data[:most_bytes], is_cut
+
+
+def _reading(reader: str, *asked: str) -> subprocess.Popen[bytes]:
+    """The reader without rights but to read the journal; it ends with the thread that calls this."""
+    return subprocess.Popen(
+        (*without_root("nobody", group="systemd-journal", outlives=False), reader, "--no-pager", *asked),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+        start_new_session=True,
+    )
 
 
 class Forwarding:
@@ -63,22 +68,8 @@ class Forwarding:
 
     def __init__(self, order: dict[str, Any], severity: int, since_s: int, reader: str = READER) -> None:
         """Raises `OSError`."""
-        asked = (
-            "--follow",
-            "--no-tail",
-            "--output=json",
-            "--no-pager",
-            f"--priority={severity}",
-            f"--since=@{since_s}",
-        )
-        self._reader = subprocess.Popen(
-            (*without_root("nobody", group="systemd-journal", outlives=False), reader, *asked),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=ENVIRONMENT,
-            start_new_session=True,
-        )
+        asked = ("--follow", "--no-tail", "--output=json", f"--priority={severity}", f"--since=@{since_s}")
+        self._reader = _reading(reader, *asked)
         assert self._reader.stdout is not None
         try:
             said = (str(os.getpid()), json.dumps(order))

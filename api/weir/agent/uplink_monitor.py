@@ -16,7 +16,8 @@ from weir.agent.configuration import Configuration
 from weir.agent.uplink_rounds import Round, Rounds, best, judged
 from weir.agent.uplinks import DOWN, Uplinks, gateway_of
 from weir.backends.daemons import Learn
-from weir.backends.kept_uplinks import KeptLink, kept_of, shares_of
+from weir.backends.kept_uplinks import KeptLink, kept_links, kept_of, shares_of
+from weir.backends.uplinks import WantedUplink
 from weir.diagnosis.sample import UplinkLook
 from weir.model.moment import moment
 from weir.model.objects import Kind
@@ -179,12 +180,7 @@ class UplinkMonitor:
         specs = self._specs()
         if came is None or ":" in destination or not source or not keep_connections(specs.values()):
             return 0
-        links = {
-            name: KeptLink(link.index, link.up and link.carrier) for name, link in self._links.links().items()
-        }
-        leases = self._configuration.executor.leases.held()
-        wanted = self._uplinks.wanted(specs, self._network(), leases)
-        marking = kept_of(wanted, links, uplink_rules.read()).marking
+        marking = kept_of(*self._known(specs), uplink_rules.read()).marking
         if marking is None or any(name == came for name, _ in marking.devices):
             return 0
         number = marking.choice(source, destination)
@@ -215,9 +211,13 @@ class UplinkMonitor:
         """With their weights, those that new connections leave by; empty unless connections keep uplinks."""
         if not keep_connections(specs.values()):
             return {}
-        leading = {name for name, link in self._links.links().items() if link.up and link.carrier}
+        return shares_of(*self._known(specs))
+
+    def _known(
+        self, specs: Mapping[str, UplinkSpec]
+    ) -> tuple[Mapping[str, WantedUplink], Mapping[str, KeptLink]]:
         leases = self._configuration.executor.leases.held()
-        return shares_of(self._uplinks.wanted(specs, self._network(), leases), leading)
+        return self._uplinks.wanted(specs, self._network(), leases), kept_links(self._links.links())
 
     def _of(self, name: str) -> list[Round]:
         return [one for one in self._rounds.every() if one.uplink.id == name]

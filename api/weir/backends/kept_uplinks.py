@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from weir.adapters.netlink import Link
 from weir.adapters.uplink_marks import Marking
 from weir.adapters.uplink_routes import FIRST_METRIC, UplinkRoute, table_of
 from weir.adapters.uplink_rules import UplinkRule, numbers_of, rules_of
@@ -35,6 +36,10 @@ class KeptLink(NamedTuple):
     leads: bool
 
 
+def kept_links(links: Mapping[str, Link]) -> dict[str, KeptLink]:
+    return {name: KeptLink(link.index, link.up and link.carrier) for name, link in links.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """`marking` None: connections keep nothing."""
@@ -44,17 +49,16 @@ class Kept:
     marking: Marking | None = None
 
 
-def shares_of(wanted: Mapping[str, Known], leading: Collection[str]) -> dict[str, int]:
+def shares_of(wanted: Mapping[str, Known], links: Mapping[str, KeptLink]) -> dict[str, int]:
     """The uplinks that new connections leave by, with their weights: the best one that works, with those of
-    its priority if they have weights. Empty: none works, or connections keep nothing. `leading`: interfaces
-    by which routes lead somewhere."""
+    its priority if they have weights. Empty: none works, or connections keep nothing."""
     if not keep_connections(one.spec for one in wanted.values()):
         return {}
     works = sorted(
         (
             one
             for one in wanted.values()
-            if one.distance < DOWN_DISTANCE and one.gateway is not None and one.spec.interface in leading
+            if one.distance < DOWN_DISTANCE and one.gateway is not None and _leads(one, links)
         ),
         key=lambda one: one.spec.rank,
     )
@@ -67,6 +71,11 @@ def shares_of(wanted: Mapping[str, Known], leading: Collection[str]) -> dict[str
     return {spec.id: spec.weight for spec in same if spec.weight is not None}
 
 
+def _leads(one: Known, links: Mapping[str, KeptLink]) -> bool:
+    link = links.get(one.spec.interface)
+    return link is not None and link.leads
+
+
 def kept_of(wanted: Mapping[str, Known], links: Mapping[str, KeptLink], held: Collection[UplinkRule]) -> Kept:
     """`held` are the rules that there are, by which interfaces have their numbers."""
     if not keep_connections(one.spec for one in wanted.values()):
@@ -77,7 +86,7 @@ def kept_of(wanted: Mapping[str, Known], links: Mapping[str, KeptLink], held: Co
     if not numbers:
         return Kept()
     of_id = {name: numbers[link.ifindex] for name, link in present.items()}
-    shares = shares_of(wanted, {name for name, link in links.items() if link.leads})
+    shares = shares_of(wanted, links)
     devices = tuple(sorted((wanted[name].spec.interface, number) for name, number in of_id.items()))
     marking = Marking(devices, tuple((of_id[name], weight) for name, weight in shares.items()))
     return Kept(rules_of(numbers), frozenset(_routes(ranked, present)), marking)

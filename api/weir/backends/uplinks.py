@@ -16,7 +16,7 @@ from weir.adapters.uplink_marks import Marking
 from weir.adapters.uplink_routes import FIRST_METRIC, UplinkRoute
 from weir.adapters.uplink_rules import UplinkRule
 from weir.backends.backend import Comparison, Look, Topic, because, refuse, step
-from weir.backends.kept_uplinks import KeptLink, kept_of, shares_of
+from weir.backends.kept_uplinks import KeptLink, kept_links, kept_of, shares_of
 from weir.kinds.uplink import Uplink
 from weir.kinds.uplink_check import UplinkCheck
 from weir.model.objects import ConfigObject
@@ -112,7 +112,7 @@ class UplinksBackend:
         return UplinksState(
             uplink_routes.read(),
             frozenset(name for name, link in links.items() if link.up),
-            {name: KeptLink(link.index, link.up and link.carrier) for name, link in links.items()},
+            kept_links(links),
             uplink_rules.read(),
             uplink_marks.held(nft.ruleset()),
         )
@@ -209,7 +209,7 @@ def _share(found: _Found, wanted: WantedUplink) -> Iterator[Line]:
     """What part of new connections it gets, where connections keep their uplinks."""
     if not keep_connections(one.spec for one in found.wanted.values()):
         return
-    shares = shares_of(found.wanted, {name for name, link in found.held.links.items() if link.leads})
+    shares = shares_of(found.wanted, found.held.links)
     part, whole = shares.get(wanted.spec.id, 0), sum(shares.values())
     meant = f"{part} of {whole} shares of new connections"
     if not whole:

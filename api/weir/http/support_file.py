@@ -82,6 +82,8 @@ def _log(context: Context, name: str) -> Callable[[], Iterator[bytes]]:
     def pieces() -> Iterator[bytes]:
         answer, (descriptor,) = context.service.agent.call_for_fds("log_tail", {"log": name}, timeout_s=30.0)
         with os.fdopen(descriptor, "rb") as file:
+            if not os.fstat(descriptor).st_size:
+                yield b"(the journal gave no line of it)\n"
             file.seek(0)
             while data := file.read(READ_BYTES):
                 yield data
