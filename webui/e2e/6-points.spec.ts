@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What pages are for, beside the lists and forms that other stories go through. */
-import { apiToken, expect, openRow, pendingBar, settled, signIn, test } from "./router";
+import {
+  apiToken,
+  expect,
+  openRow,
+  pendingBar,
+  settled,
+  signIn,
+  test,
+  tourIsOver,
+  typePassword,
+} from "./router";
 
 const COLLEAGUE = "a weir has two banks";
 const headers = { Authorization: `Bearer ${apiToken()}` };
@@ -48,11 +58,9 @@ test("who else has staged a change of a queue is told at its form", async ({ pag
 
   const desk = await browser.newContext();
   const other = await desk.newPage();
-  await other.addInitScript(() => localStorage.setItem("weir.tour", "over"));
+  await other.addInitScript(tourIsOver);
   await other.goto(new URL(form, page.url()).href);
-  await other.getByLabel("User name").fill("colleague");
-  await other.getByRole("textbox", { name: "Password" }).fill(COLLEAGUE);
-  await other.getByRole("button", { name: "Sign in" }).click();
+  await typePassword(other, COLLEAGUE, "colleague");
   await other.getByRole("textbox", { name: /^Comment/ }).fill("a faster plan");
   await other.getByRole("button", { name: "Stage the change" }).click();
   await expect(pendingBar(other)).toContainText("1 change: 1 queue");

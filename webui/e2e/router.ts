@@ -17,8 +17,8 @@ export function apiToken(): string {
   return lab.token;
 }
 
-async function typePassword(page: Page, password: string): Promise<void> {
-  await page.getByLabel("User name").fill(USER);
+export async function typePassword(page: Page, password: string, user = USER): Promise<void> {
+  await page.getByLabel("User name").fill(user);
   await page.getByRole("textbox", { name: "Password" }).fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
 }
@@ -39,7 +39,7 @@ async function keepCookies(page: Page): Promise<void> {
 }
 
 /** The browser's own page for a router that does not answer has no storage to write to. */
-function tourIsOver(): void {
+export function tourIsOver(): void {
   if (location.protocol.startsWith("http")) localStorage.setItem("weir.tour", "over");
 }
 

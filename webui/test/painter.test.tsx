@@ -6,7 +6,7 @@ import { live } from "@/api/live";
 import type { QueueStats } from "@/api/types";
 import { LiveCells, LiveLayer } from "@/table/LiveCells";
 import type { Drawer } from "@/table/drawer";
-import type { Order, Palette, Said, Shown } from "@/table/drawing";
+import type { Order, Palette, Said, Shown } from "@/table/orders";
 import { LivePainter } from "@/table/LivePainter";
 import { statsOf } from "./mock/live";
 import { FakeEventSource, mockRouter } from "./render";

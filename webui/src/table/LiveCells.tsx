@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "react";
 import { live } from "@/api/live";
 import type { Pair } from "@/api/types";
 import { resolvedColour } from "@/ui/colour";
-import type { Palette, Span } from "./drawing";
+import type { Palette, Span } from "./orders";
 import { LIVE_COLUMNS, reasonOf, type Direction, type LiveColumnId } from "./liveColumns";
 import classes from "./LiveCells.module.css";
 import type { LivePainter } from "./LivePainter";

@@ -12,7 +12,7 @@ import {
   type Sheet,
   type Shown,
   type Span,
-} from "./drawing";
+} from "./orders";
 import { theDrawer, type Drawer } from "./drawer";
 import type { LiveColumnId } from "./liveColumns";
 

@@ -9,7 +9,7 @@ import { Arrow, Figures } from "@/ui/blocks";
 import { shortRate } from "@/ui/rates";
 import { SPARK_HEIGHT_PX, SPARK_WIDTH_PX } from "@/ui/sparkPaths";
 import { LiveLayer } from "./LiveCells";
-import type { Shown } from "./drawing";
+import type { Shown } from "./orders";
 import { LivePainter } from "./LivePainter";
 import classes from "./Throughput.module.css";
 

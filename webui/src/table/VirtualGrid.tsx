@@ -12,7 +12,7 @@ import {
   type RefObject,
 } from "react";
 import { usePrinting } from "@/ui/printing";
-import type { Span } from "./drawing";
+import type { Span } from "./orders";
 import classes from "./VirtualGrid.module.css";
 
 interface VirtualGridProps {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { live } from "@/api/live";
-import { answered, Drawings, type Canvas, type Order, type Said, type Told } from "./drawing";
+import { answered, Drawings } from "./drawing";
+import type { Canvas, Order, Said, Told } from "./orders";
 
 /** Who draws: a worker of its own, so that two hundred numbers each second cost the page next to nothing. */
 export interface Drawer {

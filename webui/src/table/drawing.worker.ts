@@ -2,7 +2,8 @@
 import plain from "@fontsource/ibm-plex-sans/files/ibm-plex-sans-latin-400-normal.woff2?url";
 import medium from "@fontsource/ibm-plex-sans/files/ibm-plex-sans-latin-500-normal.woff2?url";
 import bold from "@fontsource/ibm-plex-sans/files/ibm-plex-sans-latin-600-normal.woff2?url";
-import { answered, Drawings, type Said, type Told } from "./drawing";
+import { answered, Drawings } from "./drawing";
+import type { Said, Told } from "./orders";
 
 interface WorkerScope {
   fonts: FontFaceSet;

@@ -3,7 +3,7 @@
 import type { Pair, QueueStats } from "@/api/types";
 import { delayText, percentText } from "@/ui/format";
 import { shortRate } from "@/ui/rates";
-import type { Level, Shown } from "./drawing";
+import type { Level, Shown } from "./orders";
 
 export type Direction = "upload" | "download";
 

@@ -9,7 +9,7 @@ import { useCopy } from "./copy";
 import { LiveRate } from "@/table/LiveCell";
 import { LiveCells, LiveLayer } from "@/table/LiveCells";
 import { LivePainter } from "@/table/LivePainter";
-import type { Span } from "@/table/drawing";
+import type { Span } from "@/table/orders";
 import { Arrow } from "@/ui/blocks";
 import { VirtualGrid } from "@/table/VirtualGrid";
 import { targetText } from "@/ui/format";
