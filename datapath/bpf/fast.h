@@ -389,8 +389,8 @@ static __noinline int weir_fast_tagged(struct xdp_md *ctx, struct weir_passage *
 	if (weir_read_tag(ctx, &frame))
 		place = weir_tagged_place(ctx->ingress_ifindex, frame.ethernet.h_proto,
 					  bpf_ntohs(frame.vlan.tag) & WEIR_TAG_MASK);
-	passage->from = bpf_map_lookup_elem(&weir_ports, &place);
-	if (!passage->from || !(passage->from->roles & WEIR_ROLE_FAST)) {
+	passage->from = weir_port_at(place);
+	if (place == WEIR_PORTS || !(passage->from->roles & WEIR_ROLE_FAST)) {
 		weir_port_count_up(passage->from_place, WEIR_UP_UNUSUAL);
 		return XDP_PASS;
 	}

@@ -17,6 +17,7 @@
 #include "weir/abi.h"
 
 #include "line.h"
+#include "table.h"
 
 #define WEIR_HELD_MARGIN ((20000000ULL >> WEIR_HELD_SHIFT) + 2) /* what rounding takes is not taken off */
 #define WEIR_HELD_SPAN                                                                                       \
@@ -24,13 +25,12 @@
 #define WEIR_UP_MARGIN_NS 5000000ULL
 #define WEIR_HOLD_TRIES 4
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WEIR_UP_STAMPS);
-	__type(key, __u32);
-	__type(value, __u32);
-} weir_up SEC(".maps");
+WEIR_TABLE(__u32, weir_up); /* WEIR_UP_STAMPS rows */
+
+static __always_inline volatile __u32 *weir_up_at(__u32 index)
+{
+	return weir_row(weir_up, index % WEIR_UP_STAMPS);
+}
 
 /* tc: a packet of this class leaves at `departure_ns`. The later one of several CPUs stays. */
 static __always_inline void weir_hold(struct weir_line *line, __u64 departure_ns)
@@ -55,22 +55,18 @@ static __always_inline bool weir_is_held(const struct weir_line *line, __u64 now
 
 static __always_inline bool weir_up_lately(__u32 index, __u32 now)
 {
-	__u32 *stamp = bpf_map_lookup_elem(&weir_up, &index);
-
-	return stamp && now - *(volatile __u32 *)stamp <= WEIR_UP_MARGIN_NS >> WEIR_UP_SHIFT;
+	return now - *weir_up_at(index) <= WEIR_UP_MARGIN_NS >> WEIR_UP_SHIFT;
 }
 
 static __always_inline void weir_goes_up(__u32 flow, __u64 now_ns)
 {
 	__u32 now = now_ns >> WEIR_UP_SHIFT, group = flow / WEIR_UP_GROUP;
-	__u32 *stamp = bpf_map_lookup_elem(&weir_up, &flow);
-	__u32 *of_group = bpf_map_lookup_elem(&weir_up, &group);
+	volatile __u32 *of_group = weir_up_at(group);
 
-	if (stamp)
-		*(volatile __u32 *)stamp = now;
+	*weir_up_at(flow) = now;
 	/* Seldom written, as all CPUs read it; and not set back by one that was kept from running. */
-	if (of_group && *(volatile __u32 *)of_group - now >= WEIR_HELD_SPAN)
-		*(volatile __u32 *)of_group = now;
+	if (*of_group - now >= WEIR_HELD_SPAN)
+		*of_group = now;
 }
 
 static __always_inline bool weir_went_up(__u32 flow, __u64 now_ns)

@@ -15,6 +15,8 @@
 
 #include "weir/abi.h"
 
+#include "table.h"
+
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define WEIR_TOP_BYTE 7
 #else
@@ -30,13 +32,9 @@ struct weir_pace {
 	__u32 bytes; /* to charge */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2); /* set by the loader */
-	__type(key, __u32);
-	__type(value, struct weir_line);
-} weir_lines SEC(".maps");
+WEIR_TABLE(struct weir_line, weir_lines);
+
+const volatile __u32 weir_line_count = WEIR_SECTION_ROWS; /* rows */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -46,9 +44,10 @@ struct {
 	__type(value, struct weir_detail);
 } weir_details SEC(".maps");
 
+/* NULL: not of the table. */
 static __always_inline struct weir_line *weir_line(__u32 index)
 {
-	return bpf_map_lookup_elem(&weir_lines, &index);
+	return weir_row_below(weir_lines, index, weir_line_count);
 }
 
 /* NULL when there is no class. */

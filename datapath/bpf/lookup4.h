@@ -12,17 +12,22 @@
 
 #include "weir/abi.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set by the loader */
-	__type(key, __u32);
-	__type(value, struct weir_v4_unit);
-} weir_v4 SEC(".maps");
+#include "table.h"
 
+WEIR_TABLE(struct weir_v4_unit, weir_v4);
+
+const volatile __u32 weir_v4_units = WEIR_SECTION_ROWS; /* rows */
+
+/* NULL: not of the table. */
+static __always_inline struct weir_v4_unit *weir_v4_unit(__u32 unit)
+{
+	return weir_row_below(weir_v4, unit, weir_v4_units);
+}
+
+/* `word` counts from the beginning of a unit, and may be in one of the next. */
 static __always_inline __u32 weir_v4_word(__u32 unit, __u32 word)
 {
-	struct weir_v4_unit *place = bpf_map_lookup_elem(&weir_v4, &unit);
+	struct weir_v4_unit *place = weir_v4_unit(unit + word / WEIR_V4_UNIT_WORDS);
 
 	return place ? *(volatile __u32 *)&place->word[word % WEIR_V4_UNIT_WORDS] : 0;
 }
@@ -32,7 +37,7 @@ static __always_inline __u32 weir_v4_child(__u32 node, __u32 index)
 	__u32 unit = node & WEIR_V4_UNIT, word = index;
 
 	if (!(node & WEIR_V4_PLAIN)) {
-		struct weir_v4_unit *first = bpf_map_lookup_elem(&weir_v4, &unit);
+		struct weir_v4_unit *first = weir_v4_unit(unit);
 		__u64 starts;
 
 		if (!first)
@@ -40,13 +45,13 @@ static __always_inline __u32 weir_v4_child(__u32 node, __u32 index)
 		starts = first->starts[index / 64 % 4] & ~0ULL >> (63 - index % 64);
 		word = WEIR_V4_RUNS_AT - 1 + first->before[index / 64 % 4] + __builtin_popcountll(starts);
 	}
-	return weir_v4_word(unit + word / WEIR_V4_UNIT_WORDS, word);
+	return weir_v4_word(unit, word);
 }
 
 static __always_inline __u32 weir_v4_run(__u32 node, __u32 low)
 {
 	__u32 unit = node & WEIR_V4_UNIT, run = 0;
-	struct weir_v4_unit *sparse = bpf_map_lookup_elem(&weir_v4, &unit);
+	struct weir_v4_unit *sparse = weir_v4_unit(unit);
 
 	if (!sparse)
 		return 0;
@@ -68,8 +73,7 @@ static __always_inline __u32 weir_v4_slot(__u32 leaf, __u32 address)
 
 static __always_inline __u32 weir_lookup4(__u32 domain, __u32 address)
 {
-	__u32 unit = domain * WEIR_V4_ROOT_UNITS + (address >> 20);
-	__u32 entry = weir_v4_word(unit, address >> 16);
+	__u32 entry = weir_v4_word(domain * WEIR_V4_ROOT_UNITS, address >> 16);
 
 	if (entry & WEIR_V4_NODE && entry & WEIR_V4_SPARSE)
 		return weir_v4_run(entry, address & 0xffff) & WEIR_V4_SLOT;

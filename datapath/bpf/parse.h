@@ -32,8 +32,8 @@ struct weir_packet {
 	__u64 high; /* IPv4: the address; host byte order */
 	__u64 low;
 	__u32 family; /* 4 or 6 */
-	__u32 l3_offset;
-	__u32 ecn; /* RFC 3168: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE */
+	__u16 l3_offset;
+	__u16 ecn; /* RFC 3168: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE */
 };
 
 struct weir_vlan_header {
@@ -58,10 +58,10 @@ static __always_inline int weir_parse_ipv4(void *header, void *end, enum weir_en
 		return WEIR_SHORT;
 	if (ip->version != 4 || ip->ihl < 5)
 		return WEIR_BAD_HEADER;
+	packet->ecn = ip->tos & 3;
 	packet->family = 4;
 	packet->high = bpf_ntohl(which == WEIR_SOURCE ? ip->saddr : ip->daddr);
 	packet->low = 0;
-	packet->ecn = ip->tos & 3;
 	return WEIR_OK;
 }
 
@@ -76,8 +76,8 @@ static __always_inline int weir_parse_ipv6(void *header, void *end, enum weir_en
 	if (ip->version != 6)
 		return WEIR_BAD_HEADER;
 	address = which == WEIR_SOURCE ? ip->saddr.in6_u.u6_addr32 : ip->daddr.in6_u.u6_addr32;
-	packet->family = 6;
 	packet->ecn = ip->flow_lbl[0] >> 4 & 3;
+	packet->family = 6;
 	packet->high = (__u64)bpf_ntohl(address[0]) << 32 | bpf_ntohl(address[1]);
 	packet->low = (__u64)bpf_ntohl(address[2]) << 32 | bpf_ntohl(address[3]);
 	return WEIR_OK;

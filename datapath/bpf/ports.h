@@ -5,13 +5,9 @@
 
 #include "weir/abi.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WEIR_PORTS);
-	__type(key, __u32);
-	__type(value, struct weir_port);
-} weir_ports SEC(".maps");
+#include "table.h"
+
+WEIR_TABLE(struct weir_port, weir_ports); /* WEIR_PORTS rows */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -20,14 +16,20 @@ struct {
 	__type(value, struct weir_port_counters);
 } weir_port_counts SEC(".maps");
 
+/* `place` below WEIR_PORTS, a power of two. */
+static __always_inline struct weir_port *weir_port_at(__u32 place)
+{
+	return weir_row(weir_ports, place % WEIR_PORTS);
+}
+
 /* Open addressing by interface index: the first probe hits but for colliding indexes. */
 static __always_inline struct weir_port *weir_port_find(__u32 ifindex, __u32 *place)
 {
 	for (__u32 probe = 0; probe < WEIR_PORT_PROBES; probe++) {
 		__u32 index = (ifindex + probe) % WEIR_PORTS;
-		struct weir_port *port = bpf_map_lookup_elem(&weir_ports, &index);
+		struct weir_port *port = weir_port_at(index);
 
-		if (port && port->ifindex == ifindex) {
+		if (port->ifindex == ifindex) {
 			*place = index;
 			return port;
 		}

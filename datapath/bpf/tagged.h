@@ -23,13 +23,13 @@ static __noinline __u32 weir_tagged_place(__u32 lower, __be16 protocol, __u32 ta
 {
 	for (__u32 probe = 0; probe < WEIR_PORT_PROBES; probe++) {
 		__u32 entry = (WEIR_TAG_ENTRY(lower, tag) + probe) % WEIR_PORTS, place;
-		struct weir_port *port = bpf_map_lookup_elem(&weir_ports, &entry);
+		struct weir_port *port = weir_port_at(entry);
 
-		place = port ? *(volatile __u16 *)&port->tagged_place : 0;
+		place = *(volatile __u16 *)&port->tagged_place;
 		if (!place--)
 			continue;
-		port = bpf_map_lookup_elem(&weir_ports, &place);
-		if (port && port->lower == lower && port->tag == tag && port->tag_protocol == protocol &&
+		port = weir_port_at(place);
+		if (port->lower == lower && port->tag == tag && port->tag_protocol == protocol &&
 		    port->ifindex)
 			return place;
 	}

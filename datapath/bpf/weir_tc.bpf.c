@@ -130,8 +130,10 @@ static __always_inline bool weir_is_of_vlan(struct __sk_buff *skb, const struct 
 
 	if (skb->vlan_present)
 		place = weir_tagged_place(lower->ifindex, skb->vlan_proto, skb->vlan_tci & WEIR_TAG_MASK);
-	port = bpf_map_lookup_elem(&weir_ports, &place);
-	return port && port->roles & WEIR_ROLE_SHAPE && port->mode != WEIR_NONE;
+	if (place == WEIR_PORTS)
+		return false;
+	port = weir_port_at(place);
+	return port->roles & WEIR_ROLE_SHAPE && port->mode != WEIR_NONE;
 }
 
 /*

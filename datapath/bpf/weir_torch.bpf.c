@@ -363,11 +363,11 @@ int torch_fast(__u64 *arguments)
 	struct weir_port *to;
 	bool came;
 
-	if ((__u32)arguments[5] != torch_devices)
+	if ((__u32)arguments[5] != torch_devices || place >= WEIR_PORTS)
 		return 0;
-	to = bpf_map_lookup_elem(&weir_ports, &place);
+	to = weir_port_at(place);
 	came = torch_ifindex && (__u32)from->ifindex == torch_ifindex;
-	if (!to || (torch_ifindex && !came && to->ifindex != torch_ifindex && to->lower != torch_ifindex))
+	if (torch_ifindex && !came && to->ifindex != torch_ifindex && to->lower != torch_ifindex)
 		return 0;
 	state = torch_take(&weight);
 	if (!state || !torch_read_frame(torch_frame(state, (void *)arguments[2]), &packet))

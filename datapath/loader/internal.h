@@ -309,6 +309,10 @@ void weir_watched_look(struct weir *weir); /* a part at a time; sets `is_wrong` 
 enum libbpf_print_level;
 int weir_silent(enum libbpf_print_level level, const char *format, va_list arguments);
 
+/* section.c: put an object's map or section of this name, if it has one, onto a map that is there already */
+struct bpf_object;
+int weir_object_use(struct bpf_object *object, const char *name, int fd);
+
 /* far.c; the caller holds `lookups` */
 void weir_far_open(struct weir *weir);
 bool weir_far_is_wrong(struct weir *weir);

@@ -62,7 +62,7 @@ void weir_unpin(const struct weir *weir, const char *name)
 		unlink(path);
 }
 
-static uint32_t value_size(enum weir_map map)
+static uint32_t row_size(enum weir_map map)
 {
 	switch (map) {
 	case WEIR_MAP_LINES:
@@ -108,7 +108,7 @@ static uint32_t value_size(enum weir_map map)
 	}
 }
 
-static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
+static uint32_t row_count(enum weir_map map, const struct weir_meta *meta)
 {
 	switch (map) {
 	case WEIR_MAP_LINES:
@@ -143,6 +143,22 @@ static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
 	default:
 		return 1;
 	}
+}
+
+/* The only element is the whole table, so that programs know its address (bpf/table.h). */
+static bool is_table(enum weir_map map)
+{
+	return map == WEIR_MAP_LINES || map == WEIR_MAP_V4 || map == WEIR_MAP_PORTS || map == WEIR_MAP_UP;
+}
+
+static uint32_t value_size(enum weir_map map, const struct weir_meta *meta)
+{
+	return row_size(map) * (is_table(map) ? row_count(map, meta) : 1);
+}
+
+static uint32_t entry_count(enum weir_map map, const struct weir_meta *meta)
+{
+	return is_table(map) ? 1 : row_count(map, meta);
 }
 
 static enum bpf_map_type map_type(enum weir_map map)
@@ -199,11 +215,11 @@ static int create_map(enum weir_map map, const struct weir_meta *meta)
 
 	if (map == WEIR_MAP_FAR || map == WEIR_MAP_CHECKS)
 		options.map_flags = BPF_F_NO_PREALLOC;
-	fd = bpf_map_create(map_type(map), weir_map_names[map], key_size, value_size(map),
+	fd = bpf_map_create(map_type(map), weir_map_names[map], key_size, value_size(map, meta),
 			    entry_count(map, meta), &options);
 	if (fd < 0)
-		return weir_fail(-fd, "the kernel refuses map %s with %u entries: %s", weir_map_names[map],
-				 entry_count(map, meta), strerror(-fd));
+		return weir_fail(-fd, "the kernel refuses map %s with %u rows: %s", weir_map_names[map],
+				 row_count(map, meta), strerror(-fd));
 	return fd;
 }
 
@@ -215,7 +231,7 @@ static bool is_mapped(enum weir_map map)
 
 static int map_memory(struct weir *weir, enum weir_map map, const struct weir_meta *meta)
 {
-	size_t page = sysconf(_SC_PAGESIZE), bytes = (size_t)value_size(map) * entry_count(map, meta);
+	size_t page = sysconf(_SC_PAGESIZE), bytes = (size_t)value_size(map, meta) * entry_count(map, meta);
 	void *memory;
 
 	bytes = (bytes + page - 1) / page * page;
@@ -275,7 +291,7 @@ static int check_map(const struct weir *weir, enum weir_map map, const struct we
 
 	if (bpf_obj_get_info_by_fd(weir->map_fd[map], &info, &size))
 		return weir_fail(errno, "no information on map %s: %s", weir_map_names[map], strerror(errno));
-	if (info.value_size != value_size(map) || (meta && info.max_entries != entry_count(map, meta)))
+	if (info.value_size != value_size(map, meta) || (meta && info.max_entries != entry_count(map, meta)))
 		return weir_fail(EPROTO, "the pinned map %s/%s is of another version or size", weir->pin_dir,
 				 weir_map_names[map]);
 	return 0;

@@ -52,28 +52,12 @@ static uint64_t build_id(void)
 	return hash;
 }
 
-/* A map of one element may be a section of data, in which programs address it without a lookup. */
-static struct bpf_map *find_map(struct bpf_object *object, const char *name)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
-	char section[32];
-
-	if (map)
-		return map;
-	snprintf(section, sizeof(section), ".data.%s", name);
-	return bpf_object__find_map_by_name(object, section);
-}
-
 static int use_maps(struct weir *weir, struct bpf_object *object)
 {
-	struct bpf_map *map;
 	int error = 0;
 
-	for (enum weir_map i = 0; i < WEIR_MAPS && !error; i++) {
-		map = find_map(object, weir_map_names[i]);
-		if (map)
-			error = bpf_map__reuse_fd(map, weir->map_fd[i]);
-	}
+	for (enum weir_map i = 0; i < WEIR_MAPS && !error; i++)
+		error = weir_object_use(object, weir_map_names[i], weir->map_fd[i]);
 	return error;
 }
 
@@ -127,6 +111,8 @@ static int load_tc(struct weir *weir)
 	if (!tc)
 		return cannot_open();
 	tc->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	tc->rodata->weir_v4_units = weir_meta(weir)->v4_units;
+	tc->rodata->weir_line_count = weir_meta(weir)->slots * 2;
 	tc->rodata->weir_flow_mask = weir_meta(weir)->flows - 1;
 	tc->rodata->weir_host_mask = weir_meta(weir)->flows - 1;
 	error = load_object(weir, tc->obj);
@@ -142,6 +128,8 @@ static int load_xdp(struct weir *weir)
 	if (!xdp)
 		return cannot_open();
 	xdp->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	xdp->rodata->weir_v4_units = weir_meta(weir)->v4_units;
+	xdp->rodata->weir_line_count = weir_meta(weir)->slots * 2;
 	error = load_object(weir, xdp->obj);
 	weir_xdp__destroy(xdp);
 	return error;
@@ -157,6 +145,8 @@ static int load_flow(struct weir *weir)
 	if (!flow)
 		return cannot_open();
 	flow->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	flow->rodata->weir_v4_units = weir_meta(weir)->v4_units;
+	flow->rodata->weir_line_count = weir_meta(weir)->slots * 2;
 	error = load_object(weir, flow->obj);
 	weir_flow__destroy(flow);
 	return error;

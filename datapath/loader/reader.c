@@ -17,7 +17,8 @@ static int reader_load(struct weir *weir, struct weir_read *reader)
 
 	error = bpf_map__set_max_entries(reader->maps.weir_blocks,
 					 (lines + WEIR_READ_LINES - 1) / WEIR_READ_LINES);
-	error = error ?: bpf_map__reuse_fd(reader->maps.weir_lines, weir->map_fd[WEIR_MAP_LINES]);
+	reader->rodata->weir_line_count = lines;
+	error = error ?: weir_object_use(reader->obj, "weir_lines", weir->map_fd[WEIR_MAP_LINES]);
 	error = error ?: bpf_map__reuse_fd(reader->maps.weir_details, weir->map_fd[WEIR_MAP_DETAILS]);
 	error = error ?: bpf_map__reuse_fd(reader->maps.weir_waits, weir->map_fd[WEIR_MAP_WAITS]);
 	return error ?: bpf_object__load(reader->obj);

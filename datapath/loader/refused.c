@@ -15,7 +15,7 @@ int weir_refused_watch(struct weir *weir)
 	libbpf_print_fn_t before = libbpf_set_print(weir_silent);
 	struct weir_refused *refused = weir_refused__open();
 	int error =
-		refused ? bpf_map__reuse_fd(refused->maps.weir_ports, weir->map_fd[WEIR_MAP_PORTS]) : -errno;
+		refused ? weir_object_use(refused->obj, "weir_ports", weir->map_fd[WEIR_MAP_PORTS]) : -errno;
 
 	error = error ?: weir_refused__load(refused) ?: weir_refused__attach(refused);
 	libbpf_set_print(before);

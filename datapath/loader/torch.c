@@ -35,16 +35,16 @@ static int use_maps(struct weir_torch *torch, const struct weir_torch_spec *spec
 	int error = bpf_map__set_max_entries(torch->maps.torch_slots, words);
 
 	error = error ?: bpf_map__set_autocreate(torch->maps.weir_port_counts, false);
-	error = error ?: bpf_map__reuse_fd(torch->maps.weir_ports, spec->ports_fd);
-	error = error ?: bpf_map__reuse_fd(torch->maps.weir_v4, spec->v4_fd);
+	error = error ?: weir_object_use(torch->obj, "weir_ports", spec->ports_fd);
+	error = error ?: weir_object_use(torch->obj, "weir_v4", spec->v4_fd);
 	error = error ?: bpf_map__reuse_fd(torch->maps.weir_prefix6, spec->prefix6_fd);
 	return error ?: bpf_map__reuse_fd(torch->maps.weir_meta, spec->meta_fd);
 }
 
-/* By which map the fast path redirects, and how large the table of IPv6 prefixes is. */
+/* By which map the fast path redirects, and how large the tables of prefixes are. */
 static int read_maps(struct weir_torch *torch, const struct weir_torch_spec *spec)
 {
-	struct bpf_map_info devices = {}, prefixes = {};
+	struct bpf_map_info devices = {}, prefixes = {}, v4 = {};
 	uint32_t size = sizeof(devices);
 
 	if (bpf_obj_get_info_by_fd(spec->devices_fd, &devices, &size))
@@ -52,6 +52,10 @@ static int read_maps(struct weir_torch *torch, const struct weir_torch_spec *spe
 	size = sizeof(prefixes);
 	if (bpf_obj_get_info_by_fd(spec->prefix6_fd, &prefixes, &size))
 		return -errno;
+	size = sizeof(v4);
+	if (bpf_obj_get_info_by_fd(spec->v4_fd, &v4, &size))
+		return -errno;
+	torch->rodata->weir_v4_units = v4.value_size / sizeof(struct weir_v4_unit);
 	torch->rodata->torch_devices = devices.id;
 	torch->rodata->torch_ifindex = spec->slot_words ? 0 : spec->ifindexes[0];
 	torch->rodata->weir_prefix_mask = prefixes.max_entries - 1;

@@ -14,6 +14,7 @@
 #define BPF_F_MMAPABLE 1024
 
 #define LINES 4096
+#define WEIR_SECTION_ROWS LINES
 #define CPUS 64
 
 static void *element(const void *map, const __u32 *index);
@@ -21,22 +22,19 @@ static void *element(const void *map, const __u32 *index);
 
 #include "../bpf/clock.h"
 
-static struct weir_line table[LINES];
 static struct weir_quantum quanta[CPUS][WEIR_QUANTA];
 static __u32 current_cpu;
 
 static void *element(const void *map, const __u32 *index)
 {
-	if (map == &weir_quanta)
-		return &quanta[current_cpu][*index];
-	return *index < LINES ? &table[*index] : NULL;
+	return map == &weir_quanta ? &quanta[current_cpu][*index] : NULL;
 }
 
 /* All lines free and nothing prepaid. */
 void shim_reset(void)
 {
 	for (int line = 0; line < LINES; line++)
-		table[line] = (struct weir_line){};
+		weir_lines[line] = (struct weir_line){};
 	for (int cpu = 0; cpu < CPUS; cpu++)
 		for (int place = 0; place < WEIR_QUANTA; place++)
 			quanta[cpu][place] = (struct weir_quantum){};
@@ -53,7 +51,7 @@ __u64 shim_prepaid_tk(__u32 line)
 	__u64 sum = 0;
 
 	for (current_cpu = 0; current_cpu < CPUS; current_cpu++)
-		if (weir_owns(weir_quantum(line), &table[line], line))
+		if (weir_owns(weir_quantum(line), &weir_lines[line], line))
 			sum += weir_quantum(line)->left_tk;
 	current_cpu = 0;
 	return sum;
@@ -61,7 +59,7 @@ __u64 shim_prepaid_tk(__u32 line)
 
 struct weir_line *shim_table(void)
 {
-	return table;
+	return weir_lines;
 }
 
 /* 0 and the departure, or the enum weir_conformance of a drop. */
@@ -73,7 +71,7 @@ int shim_packet(__u32 line, __u64 now_tk, __u32 bytes, __u32 burst_min, int poli
 		.burst_min = burst_min,
 		.bytes = bytes,
 	};
-	enum weir_conformance conformance = weir_enter(&table[line], &pace);
+	enum weir_conformance conformance = weir_enter(&weir_lines[line], &pace);
 
 	if (conformance == WEIR_CONFORMS)
 		*departure_tk = pace.departure_tk;

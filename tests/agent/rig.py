@@ -249,10 +249,11 @@ class Rig:
         line = self.agent.call("slots")["slots"][queue_id] * 2 + (direction == "download")
         with self.agent.connection() as connection:
             answer, descriptors = connection.call_for_fds("counters_fd")
+        given = dict(zip(answer["fds"], descriptors, strict=True))
+        lines = bpf_run.map_lookup(given["class"], 0, answer["layout"]["class"]["bytes"])
         rows = {
-            name: bpf_run.map_lookup(descriptor, line, 64)
-            for name, descriptor in zip(answer["fds"], descriptors, strict=True)
-            if name != "readings"
+            "class": lines[line * 64 : line * 64 + 64],
+            "details": bpf_run.map_lookup(given["details"], line, 64),
         }
         for descriptor in descriptors:
             os.close(descriptor)

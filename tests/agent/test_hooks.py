@@ -6,7 +6,6 @@ The bound is 2 s on a loaded machine; the guard looks every 0.2 s.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,7 +18,6 @@ from tests.agent import hooks
 from tests.agent.hooks import pins
 from tests.agent.meter import RATE_BPS, told_since, unlimited_after
 from tests.agent.rig import Rig, client_queue, lan, running, wan
-from tests.datapath import bpf_run
 from tests.polling import until
 
 PORTS, PORT_BYTES = 1024, 64
@@ -56,8 +54,7 @@ def remove_pin_folder(rig: Rig) -> None:
 
 
 def empty_port_table(rig: Rig) -> None:
-    for index in range(PORTS):
-        hooks.write(pins(rig) / "weir_ports", index, bytes(PORT_BYTES))
+    hooks.overwrite(pins(rig) / "weir_ports", 0, bytes(PORTS * PORT_BYTES))
 
 
 def put_other_programs_in_the_links(rig: Rig) -> None:
@@ -79,16 +76,13 @@ def foreign_root(rig: Rig) -> None:
 def zero_cost(rig: Rig) -> None:
     """The class's line says unlimited; its rate, which only people read, stays."""
     line = rig.agent.call("slots")["slots"]["client"] * 2
-    row = bytearray(bpf_run.map_lookup(table := hooks.opened(pins(rig) / "weir_lines"), line, 64))
-    os.close(table)
-    row[8:16] = bytes(8)
-    hooks.write(pins(rig) / "weir_lines", line, bytes(row))
+    hooks.overwrite(pins(rig) / "weir_lines", line * 64 + 8, bytes(8))
 
 
 def empty_class_table(rig: Rig) -> None:
     for slot in rig.agent.call("slots")["slots"].values():
         for line in (slot * 2, slot * 2 + 1):
-            hooks.write(pins(rig) / "weir_lines", line, bytes(64))
+            hooks.overwrite(pins(rig) / "weir_lines", line * 64, bytes(64))
 
 
 HANDS: dict[str, Callable[[Rig], None]] = {

@@ -91,7 +91,7 @@ class Counters:
         self._descriptors = (details_fd, classes_fd)
         self._arrays = {
             "details": _Rows(details_fd, layout.lines, layout.stride),
-            "class": _Rows(classes_fd, layout.lines, layout.stride),
+            "class": _Table(classes_fd, layout.lines, layout.stride),
         }
         try:
             self.read(0, 1)
@@ -148,6 +148,7 @@ class Counters:
             details, classes = (self._arrays[name].read(start, end) for name in ("details", "class"))
             keys[start:end] = _column(details, layout.key_offset, np.uint64)
             parents[start:end] = _column(classes, layout.parent_offset, np.uint32)
+        self._arrays["class"].forget()
         return keys, parents
 
     def read_limits(self, lines: int) -> U64:
@@ -185,9 +186,34 @@ class _Rows:
         rows = np.frombuffer(self._map, np.uint8, (end - start) * self._stride, start * self._stride)
         return rows.reshape(end - start, self._stride)
 
+    def forget(self) -> None:
+        """What was read: the memory is not needed any more."""
+
     def close(self) -> None:
         if self._map is not None:
             self._map.close()
+
+
+class _Table(_Rows):
+    """Rows of a table that is the only element of its array: read whole, for all that follows in order."""
+
+    def __init__(self, descriptor: int, lines: int, stride: int) -> None:
+        super().__init__(descriptor, lines, stride)
+        self._descriptor, self._lines = descriptor, lines
+        self._whole: npt.NDArray[np.uint8] | None = None
+        self._next = 0
+
+    def read(self, start: int, end: int) -> npt.NDArray[np.uint8]:
+        if self._map is not None:
+            return super().read(start, end)
+        if self._whole is None or start != self._next:
+            whole = ArrayReader(self._descriptor, self._lines * self._stride, 1).read(0, 1)
+            self._whole = whole.reshape(self._lines, self._stride)
+        self._next = end
+        return self._whole[start:end]
+
+    def forget(self) -> None:
+        self._whole = None
 
 
 def _chunks(lines: int) -> Iterator[tuple[int, int]]:
