@@ -243,6 +243,16 @@ static __always_inline bool weir_is_of_stack(__u32 sender)
 	return !line || (line->flags & (WEIR_LINE_STACK | WEIR_LINE_LIVE)) != WEIR_LINE_LIVE;
 }
 
+/*
+ * The same index, of which the verifier knows nothing any more: what a global function returns may be anything. What makes
+ * an address has to be known exactly on each path there is to it, and to the class of a packet there are many.
+ */
+__noinline __u32 weir_of_any_path(__u32 index)
+{
+	asm volatile("" : "+r"(index));
+	return index;
+}
+
 /* `two`: whether a packet between two customers may be judged here; the others have no stack left for that. */
 static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir_passage *passage, bool two)
 {
@@ -258,7 +268,7 @@ static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir
 		sender = index;
 		index = to->target_slot * 2 + WEIR_DOWNLOAD;
 	}
-	line = weir_line_of(index);
+	line = weir_line_of(weir_of_any_path(index));
 	if (!line || !(line->flags & WEIR_LINE_LIVE)) {
 		if (!index && !weir_admit_unknown_fast(passage))
 			return XDP_DROP;

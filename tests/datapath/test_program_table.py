@@ -34,7 +34,7 @@ def compare_with_table(*, strict: bool) -> None:
         )
     elif grown:
         warnings.warn(f"larger than on {expected.kernel} with {expected.compiler}: {grown}", stacklevel=1)
-    assert all(figures.walked < 200_000 for figures in found.figures.values())
+    assert all(figures.walked < 250_000 for figures in found.figures.values())
 
 
 def test_the_table_has_every_program_on_both_kernels() -> None:
