@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis import checks
 
 from tests.http.world import World, app_of
+from tests.polling import until
 from weir.http import docspage, openapi
 from weir.http.app import describe
 from weir.http.schemas.unions import schema_name
@@ -148,6 +149,8 @@ def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             ("POST", "/users", {"username": "ops", "scope": "read"}),
         ):
             assert api(method, path, body).status_code == 201
+        found.parts.service.failed_commits.append("A commit failed.")
+        until("its incident is recorded", lambda: bool(api("GET", "/diagnosis/incidents").json["items"]))
         yield found
 
 

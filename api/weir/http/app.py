@@ -46,9 +46,10 @@ from weir.http.schemas.problem import Problem
 from weir.http.schemas.unions import tie_to_kinds
 from weir.http.settings import Settings
 from weir.kinds import DECLARED
-from weir.model.objects import Kind
+from weir.model.objects import Kind, Queue
 from weir.service import Listing, Principal, Service
 from weir.service.imports import ImportService
+from weir.service.incidents import IncidentService, Told, folder_beside
 from weir.service.lazy import once
 from weir.service.state_feed import StateFeed
 from weir.service.states import State
@@ -193,9 +194,19 @@ def _learnt(service: Service, kind: Kind, ids: Sequence[str] | None) -> Sequence
     return service.states.of(SAMPLER, kind, ids or ())
 
 
+def _names(service: Service, ids: Sequence[str]) -> dict[str, str]:
+    """Of these queues, as far as there are such."""
+    with service.config.at_head(SAMPLER) as (_, document):
+        queues = document.of_kind("queue")
+        found = ((queue_id, queues.get(queue_id)) for queue_id in ids)
+        return {queue_id: queue.name for queue_id, queue in found if isinstance(queue, Queue)}
+
+
 def open_parts(settings: Settings) -> Context:
     """Open the store and start the sampler."""
     service = Service.open(settings.database, settings.agent_socket)
+    told = Told(service.revisions_after, lambda ids: _names(service, ids), service.failed_commits)
+    incidents = IncidentService(service.agent, folder_beside(settings.statistics_database), told)
     stats = StatsService(
         service.agent,
         settings.statistics_database,
@@ -205,6 +216,7 @@ def open_parts(settings: Settings) -> Context:
         lambda ids: _head(service, ids),
         StateFeed(lambda kind, ids: _learnt(service, kind, ids), state_json, moment),
         findings_answer,
+        incidents,
     )
     stats.start()
     if settings.first_setup:

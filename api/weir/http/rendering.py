@@ -146,6 +146,43 @@ def findings_answer(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def incidents_answer(found: dict[str, Any]) -> dict[str, Any]:
+    """The list of incidents, with times as the API writes them."""
+    return {**found, "since": _at(found["since"]), "items": [_incident_head(item) for item in found["items"]]}
+
+
+def incident_answer(found: dict[str, Any]) -> dict[str, Any]:
+    """One incident with its figures."""
+    names = found["names"]
+    return {
+        **_incident_head(found),
+        "start": found["start"],
+        "cores": found["cores"],
+        "interfaces": [{"id": item["id"], **item["ways"]} for item in found["interfaces"]],
+        "queues": [
+            {"id": item["id"], "name": names.get(item["id"]), **item["ways"]} for item in found["queues"]
+        ],
+        "events": [
+            {"at": _at(item["at"]), **{name: item[name] for name in _OF_EVENT}} for item in found["events"]
+        ],
+        "left_out": found["left_out"],
+    }
+
+
+_OF_EVENT = ("code", "subject", "severity", "sentence", "begins")
+
+
+def _incident_head(item: dict[str, Any]) -> dict[str, Any]:
+    kept = ("id", "code", "subject", "severity", "sentence", "times", "state")
+    times = {name: _at(item[name]) for name in ("at", "last_at", "recorded_until")}
+    return {**{name: item[name] for name in kept}, **times}
+
+
+def _at(seconds: float) -> str | None:
+    """Unix seconds as RFC 3339 text."""
+    return moment(round(seconds * 1000))
+
+
 def why_answer(found: Why, at_ms: int) -> dict[str, Any]:
     """One customer's line, with the words and numbers of the diagnosis."""
     judged = found.answer

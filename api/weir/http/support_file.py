@@ -14,6 +14,8 @@ from weir.http.health import system_json
 from weir.http.rendering import (
     explanation_json,
     findings_answer,
+    incident_answer,
+    incidents_answer,
     moment,
     object_diff_json,
     revision_json,
@@ -32,6 +34,7 @@ OBJECTS = 100
 EXPLAIN_S = 10.0
 INTERFACES, QUEUES = 64, 50
 DROPS_MINUTES = 24 * 60
+WITH_FIGURES = 4
 CONFIGURATION_BYTES = 64 << 20
 READ_BYTES = 65_536
 
@@ -47,6 +50,7 @@ def parts_of(context: Context, by: Principal) -> list[Part]:
         ("states", "what is learnt about objects", lambda: _states(context, by)),
         ("explained", "what is in the system as configured", lambda: _explained(context, by)),
         ("drops", "packets dropped in 24 hours, by owner", lambda: stats.drops.since(DROPS_MINUTES)),
+        ("incidents", "what began, the newest with its figures", lambda: _incidents(context)),
         ("load", "processors and memory", stats.router.system),
         ("interfaces", "counters and rates now", stats.router.interfaces),
         ("interfaces-past", "by second, minute and ten minutes", lambda: _past(context)),
@@ -164,10 +168,21 @@ def _explanation(context: Context, by: Principal, kind: str, object_id: str) -> 
         return {"id": object_id, "problem": problem.message}
 
 
+def _incidents(context: Context) -> Json:
+    """All that are kept; of the newest ones, as far as they can be read, by the second."""
+    incidents = context.stats.incidents
+    listed = incidents_answer(incidents.listed())
+    told = []
+    for item in listed["items"][:WITH_FIGURES]:
+        try:
+            told.append(incident_answer(incidents.one(item["id"])))
+        except Problem as problem:
+            told.append({"id": item["id"], "problem": problem.message})
+    return {**listed, "with_figures": told}
+
+
 def _past(context: Context) -> Json:
     """Of the busiest interfaces: the columns are those of `stats/interfaces/{id}/history`."""
     router = context.stats.router
-    items = router.interfaces()["items"]
-    busiest = sorted(items, key=lambda item: -(item["rx_bps"] + item["tx_bps"]))[:INTERFACES]
-    names = [item["id"] for item in busiest]
+    names = router.busiest(INTERFACES)
     return [router.interface_history(name, window) for name in names for window in ("2m", "1h", "24h")]

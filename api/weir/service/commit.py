@@ -32,7 +32,7 @@ from typing import Any
 
 from weir.model.document import Change
 from weir.model.packed_changes import more_queues
-from weir.model.problem import Conflict, Problem, Unsupported
+from weir.model.problem import ApplyFailed, Conflict, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
 from weir.service.packed_edits import any_queue, more_queues_by
 from weir.service.plans import require_plans
@@ -91,11 +91,20 @@ class _Asked:
 
 
 class Committer:
-    def __init__(self, store: ConfigStore, running: Running, agent: AgentClient, audit: AuditService) -> None:
+    def __init__(
+        self,
+        store: ConfigStore,
+        running: Running,
+        agent: AgentClient,
+        audit: AuditService,
+        failed: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        """`failed` is told in a sentence when the system refused what was valid."""
         self._store = store
         self._running = running
         self._agent = agent
         self._audit = audit
+        self._failed = failed
         self._turn = Turn()
         self._large = Turn()
         """One commit of thousands at a time: a second one would need as much memory again."""
@@ -109,10 +118,14 @@ class Committer:
         """
         check_request(request)
         timing = Timing()
-        if request.size <= MANY:
-            return self._run(by, request, timing)
-        with self._large.of(request.size):
-            return self._run_large(by, request, timing)
+        try:
+            if request.size <= MANY:
+                return self._run(by, request, timing)
+            with self._large.of(request.size):
+                return self._run_large(by, request, timing)
+        except ApplyFailed as problem:
+            self._failed(f"A commit by {by.username} failed, and nothing was changed: {problem.message}")
+            raise
 
     def _run_large(self, by: Principal, request: Request, timing: Timing) -> Committed:
         """Prepare before the lock; at last under it, when others are faster each time."""

@@ -105,6 +105,12 @@ class Router:
                 "items": items,
             }
 
+    def busiest(self, count: int) -> list[str]:
+        """The names of the interfaces with most traffic, the busiest first."""
+        with self._lock:
+            rates = {name: found["rx_bps"] + found["tx_bps"] for name, found in self._rates.items()}
+        return sorted(rates, key=lambda name: -rates[name])[:count]
+
     def counted(self, name: str) -> Counted | None:
         """An interface's packets and errors of the last two minutes; None: not known."""
         with self._lock:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -39,9 +41,11 @@ from weir.service.updates import UpdateService
 from weir.service.users import TokenService, UserService
 from weir.service.watch import Watch
 from weir.service.why import WhyService
-from weir.store import ConfigStore
+from weir.store import ConfigStore, Revision
 from weir.store.accounts import AccountStore, accounts_path
 from weir.wire.client import AgentClient
+
+MOST_FAILED = MOST_TOLD = 20
 
 
 class Service:
@@ -58,7 +62,9 @@ class Service:
         self.daily = DailyCheck(database)
         running = Running(store, partial(note_timer, store, self.audit))
         self._running = running
-        committer = Committer(store, running, agent, self.audit)
+        self.failed_commits = deque[str](maxlen=MOST_FAILED)
+        """What the system refused, in sentences, for the recorder of incidents."""
+        committer = Committer(store, running, agent, self.audit, self.failed_commits.append)
         self.config = ConfigService(store, running, agent, committer, self.audit)
         self.states = StateService(agent)
         self.sealing = SealingService(agent)
@@ -106,6 +112,11 @@ class Service:
         service.daily.start()
         service.raises.start()
         return service
+
+    def revisions_after(self, number: int) -> Sequence[Revision]:
+        """The newest ones after a revision, the oldest first; at most `MOST_TOLD`."""
+        found = self._store.revisions(None, MOST_TOLD)
+        return [item for item in reversed(found) if item.number > number]
 
     def look(self) -> None:
         """Find out whether the files can be used, and take into use what was found."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from weir.loop import Loop
 from weir.model.problem import Problem
 from weir.service.drops import DropsService
+from weir.service.incidents import IncidentService, Now
 from weir.service.lazy import once
 from weir.service.router_state import Router
 from weir.service.state_feed import Asked, StateFeed
@@ -78,12 +79,14 @@ class StatsService:
         head: Callable[[Sequence[str]], Head],
         states: StateFeed,
         findings: Callable[[Json], Json],
+        incidents: IncidentService,
     ) -> None:
         """Without an archive the day is empty. A database that cannot be written is reported in the log."""
         self._agent = agent
         self._made = once(lambda: _figures(archive_path))
         self.router = Router(archive_path and archive_path.with_name(f"{archive_path.stem}-interfaces.db"))
         self.drops = DropsService(agent, lambda: self._figures.take_drops())
+        self.incidents = incidents
         self._config_event = config_event
         self._permitted = permitted
         self._head = head
@@ -177,6 +180,7 @@ class StatsService:
         self._follow_findings()
         self.drops.tick()
         self._publish()
+        self.incidents.tick(Now(self.router, self._made, (self._config or {}).get("revision")))
 
     def _ask_agent(self, now: float, clock: float) -> None:
         try:

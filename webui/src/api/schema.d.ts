@@ -4083,6 +4083,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnosis/incidents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what began, and was recorded
+         * @description When a finding begins, a port loses its carrier or goes, the agent is away, the configuration goes back or
+         *     a commit fails, the figures of two minutes before and two minutes after are kept by the second. The last
+         *     200 are kept, also over a restart, at most 13 MB. What happens again within ten minutes is counted
+         *     (`times`). At most four are recorded at once; what begins meanwhile is among their `events`. What cannot
+         *     be read or written is named in `problems`.
+         */
+        get: operations["list_incidents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/diagnosis/incidents/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: number;
+            };
+            cookie?: never;
+        };
+        /**
+         * Show the four minutes around what began
+         * @description The busiest interfaces and queues and what it is about, each with a sample a second; null where none was
+         *     taken. `events` are what else happened, with commits. 503 `incident-damaged` where its file cannot be
+         *     read.
+         */
+        get: operations["get_incident"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnosis/support-file": {
         parameters: {
             query?: never;
@@ -4095,7 +4143,7 @@ export interface paths {
          * @description A zip archive that is written while it is sent: health, findings, the configuration as a backup without
          *     secrets, the last revisions and audit entries, state, drops, figures, and the ends of the logs. No
          *     password, key or token is in it, and no packet; names, addresses and comments are. `contents.json` in it
-         *     lists its files, those that were cut, and those that could not be had with the reason. At most 132 MiB
+         *     lists its files, those that were cut, and those that could not be had with the reason. At most 136 MiB
          *     before compression; one at a time (409 `support-file-busy`), in 300 s.
          */
         get: operations["download_support_file"];
@@ -13160,6 +13208,96 @@ export interface components {
             unseen: components["schemas"]["Unknown"][];
             /** @description What is dropped and counted by nobody. */
             not_counted: string[];
+        };
+        IncidentHead: {
+            id: number;
+            code: string;
+            subject: string;
+            /** @enum {string} */
+            severity: "error" | "warning" | "notice";
+            sentence: string;
+            at: string;
+            /** @description How often, with less than ten minutes between two. */
+            times: number;
+            /** @description When it began last of these times. */
+            last_at: string;
+            /**
+             * @description Cut: the API ended before two minutes passed.
+             * @enum {string}
+             */
+            state: "recording" | "whole" | "cut";
+            recorded_until: string;
+        };
+        Incidents: {
+            /** @description Since when it is looked, without a break: the API's start. */
+            since: string;
+            /** @description So many at most; the oldest go. */
+            kept: number;
+            /** @description Seconds before and after that are recorded. */
+            around_s: number;
+            /** @description What cannot be read or written, and why. */
+            problems: string[];
+            /** @description The newest first. */
+            items: components["schemas"]["IncidentHead"][];
+        };
+        IncidentInterface: {
+            id: string;
+            rx: components["schemas"]["HistoryDirection"];
+            tx: components["schemas"]["HistoryDirection"];
+        };
+        IncidentQueueWay: {
+            rate_bps: (number | null)[];
+            drops_ps: (number | null)[];
+            /** @description The longest wait of a packet. */
+            worst_delay_us: (number | null)[];
+        };
+        IncidentQueue: {
+            id: string;
+            /** @description As it was called then. */
+            name: string | null;
+            upload: components["schemas"]["IncidentQueueWay"];
+            download: components["schemas"]["IncidentQueueWay"];
+        };
+        IncidentEvent: {
+            at: string;
+            code: string;
+            subject: string;
+            /** @enum {string} */
+            severity: "error" | "warning" | "notice";
+            sentence: string;
+            /** @description Whether it is of those that begin an incident. */
+            begins: boolean;
+        };
+        Incident: {
+            id: number;
+            code: string;
+            subject: string;
+            /** @enum {string} */
+            severity: "error" | "warning" | "notice";
+            sentence: string;
+            at: string;
+            /** @description How often, with less than ten minutes between two. */
+            times: number;
+            /** @description When it began last of these times. */
+            last_at: string;
+            /**
+             * @description Cut: the API ended before two minutes passed.
+             * @enum {string}
+             */
+            state: "recording" | "whole" | "cut";
+            recorded_until: string;
+            /** @description Unix seconds of the first sample. */
+            start: number;
+            /** @description Each second the busy share of each core. */
+            cores: (number[] | null)[];
+            /** @description At most 16. */
+            interfaces: components["schemas"]["IncidentInterface"][];
+            /** @description At most 24. */
+            queues: components["schemas"]["IncidentQueue"][];
+            /** @description At most 100. */
+            events: components["schemas"]["IncidentEvent"][];
+            /** @description Of interfaces and queues, as an incident takes 64 KiB at most. */
+            left_out: number;
         };
         ApplyInput: {
             code: string;
@@ -29697,6 +29835,50 @@ export interface operations {
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_incidents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Incidents"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_incident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Incident"];
+                };
+            };
             default: components["responses"]["PROBLEM"];
         };
     };

@@ -10,7 +10,15 @@ from flask import Response
 
 from weir.http.context import context, me, service
 from weir.http.endpoint import ADMIN, READ, WRITE, Resource, answer
-from weir.http.rendering import committed_json, findings_answer, moment, trial_answer, why_answer
+from weir.http.rendering import (
+    committed_json,
+    findings_answer,
+    incident_answer,
+    incidents_answer,
+    moment,
+    trial_answer,
+    why_answer,
+)
 from weir.http.schemas import diagnosis, path
 from weir.http.support_file import parts_of
 from weir.service.path_answers import PathAsked
@@ -18,6 +26,7 @@ from weir.store.clock import wall_ms
 
 ZIP = "application/zip"
 BYTES = {"type": "string", "format": "binary"}
+INCIDENT = "/diagnosis/incidents/<int(max=9007199254740991):number>"
 resource = Resource("diagnosis", "What ails the router, with numbers, thresholds and remedies.")
 
 
@@ -73,6 +82,30 @@ def list_drops(query: dict[str, Any]) -> Response:
     return answer({**times, **found})
 
 
+@resource.operation("GET", "/diagnosis/incidents", scope=READ, answers=diagnosis.Incidents)
+def list_incidents() -> Response:
+    """List what began, and was recorded
+
+    When a finding begins, a port loses its carrier or goes, the agent is away, the configuration goes back or
+    a commit fails, the figures of two minutes before and two minutes after are kept by the second. The last
+    200 are kept, also over a restart, at most 13 MB. What happens again within ten minutes is counted
+    (`times`). At most four are recorded at once; what begins meanwhile is among their `events`. What cannot
+    be read or written is named in `problems`.
+    """
+    return answer(incidents_answer(context().stats.incidents.listed()))
+
+
+@resource.operation("GET", INCIDENT, scope=READ, answers=diagnosis.Incident)
+def get_incident(number: int) -> Response:
+    """Show the four minutes around what began
+
+    The busiest interfaces and queues and what it is about, each with a sample a second; null where none was
+    taken. `events` are what else happened, with commits. 503 `incident-damaged` where its file cannot be
+    read.
+    """
+    return answer(incident_answer(context().stats.incidents.one(number)))
+
+
 @resource.operation("GET", "/diagnosis/support-file", scope=ADMIN, media={ZIP: BYTES})
 def download_support_file() -> Response:
     """Everything that helpers need to know about this router, as one file
@@ -80,7 +113,7 @@ def download_support_file() -> Response:
     A zip archive that is written while it is sent: health, findings, the configuration as a backup without
     secrets, the last revisions and audit entries, state, drops, figures, and the ends of the logs. No
     password, key or token is in it, and no packet; names, addresses and comments are. `contents.json` in it
-    lists its files, those that were cut, and those that could not be had with the reason. At most 132 MiB
+    lists its files, those that were cut, and those that could not be had with the reason. At most 136 MiB
     before compression; one at a time (409 `support-file-busy`), in 300 s.
     """
     found = service().support.begin(me(), context().hostname, parts_of(context(), me()))

@@ -8,6 +8,7 @@ from marshmallow import fields
 from weir.http.schemas.base import Answer, Input, QueryInteger, Text, Whole, one_of
 from weir.http.schemas.changes import CONFIRM_WITHIN_S, CommitAnswer
 from weir.http.schemas.paging import Query
+from weir.http.schemas.stats import HistoryDirection
 from weir.model.limits import MAX_NAME_CHARS
 
 DEFAULT_CONFIRM_S = 300
@@ -224,6 +225,82 @@ class DropsAnswer(Answer):
     )
     not_counted = fields.List(
         fields.String(), metadata={"description": "What is dropped and counted by nobody."}
+    )
+
+
+class IncidentHead(Answer):
+    """Something that began. `code` is a finding's, or `port-down`, `port-gone`, `agent-away`, `rollback`,
+    `commit-failed`."""
+
+    id = fields.Integer()
+    code = fields.String()
+    subject = fields.String()
+    severity = one_of("error", "warning", "notice")
+    sentence = fields.String()
+    at = fields.String()
+    times = fields.Integer(metadata={"description": "How often, with less than ten minutes between two."})
+    last_at = fields.String(metadata={"description": "When it began last of these times."})
+    state = one_of(
+        "recording", "whole", "cut", metadata={"description": "Cut: the API ended before two minutes passed."}
+    )
+    recorded_until = fields.String()
+
+
+class Incidents(Answer):
+    since = fields.String(
+        metadata={"description": "Since when it is looked, without a break: the API's start."}
+    )
+    kept = fields.Integer(metadata={"description": "So many at most; the oldest go."})
+    around_s = fields.Integer(metadata={"description": "Seconds before and after that are recorded."})
+    problems = fields.List(
+        fields.String(), metadata={"description": "What cannot be read or written, and why."}
+    )
+    items = fields.List(fields.Nested(IncidentHead), metadata={"description": "The newest first."})
+
+
+class IncidentQueueWay(HistoryDirection):
+    worst_delay_us = fields.List(
+        fields.Float(allow_none=True), metadata={"description": "The longest wait of a packet."}
+    )
+
+
+class IncidentInterface(Answer):
+    id = fields.String()
+    rx = fields.Nested(HistoryDirection)
+    tx = fields.Nested(HistoryDirection)
+
+
+class IncidentQueue(Answer):
+    id = fields.String()
+    name = fields.String(allow_none=True, metadata={"description": "As it was called then."})
+    upload = fields.Nested(IncidentQueueWay)
+    download = fields.Nested(IncidentQueueWay)
+
+
+class IncidentEvent(Answer):
+    """What happened in these minutes."""
+
+    at = fields.String()
+    code = fields.String()
+    subject = fields.String()
+    severity = one_of("error", "warning", "notice")
+    sentence = fields.String()
+    begins = fields.Boolean(metadata={"description": "Whether it is of those that begin an incident."})
+
+
+class Incident(IncidentHead):
+    """With a sample each second from `start` on; null where none was taken."""
+
+    start = fields.Integer(metadata={"description": "Unix seconds of the first sample."})
+    cores = fields.List(
+        fields.List(fields.Float(), allow_none=True),
+        metadata={"description": "Each second the busy share of each core."},
+    )
+    interfaces = fields.List(fields.Nested(IncidentInterface), metadata={"description": "At most 16."})
+    queues = fields.List(fields.Nested(IncidentQueue), metadata={"description": "At most 24."})
+    events = fields.List(fields.Nested(IncidentEvent), metadata={"description": "At most 100."})
+    left_out = fields.Integer(
+        metadata={"description": "Of interfaces and queues, as an incident takes 64 KiB at most."}
     )
 
 
