@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from tests.service.fake_agent import FakeAgent
 from tests.stats.maps import Maps
+from weir.agent.log_lines import LogLines
 from weir.agent.log_tail import LogTail
 from weir.agent.tools import Tools
 from weir.agent.torch import Seat
@@ -143,12 +144,16 @@ class Agent(FakeAgent):
             "data": self.data,
         }
 
-    journal_reader = "true"
-    """Nothing was logged."""
+    journal_reader = "echo"
+    """It repeats what it was asked for: there is a journal, and no entry in it."""
 
-    def _log_tail(self, params: dict[str, Any], peer: Peer) -> Any:
-        tail = LogTail(self.secrets, self._running_document, self.journal_reader)
-        return tail.table()["log_tail"](params, peer)
+    def _log(self, of: type[LogTail] | type[LogLines], name: str) -> Handler:
+        """The reader may be another one when it is asked."""
+
+        def handler(params: dict[str, Any], peer: Peer) -> Any:
+            return of(self.secrets, self._running_document, self.journal_reader).table()[name](params, peer)
+
+        return handler
 
     def _running_document(self) -> tuple[int, Document]:
         return self.revision, Document(self.kernel.values())
@@ -167,7 +172,8 @@ class Agent(FakeAgent):
         return {
             "customer_line": lambda params, _peer: self.customers.line(params, self.kernel),
             "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
-            "log_tail": self._log_tail,
+            "log_tail": self._log(LogTail, "log_tail"),
+            "log_lines": self._log(LogLines, "log_lines"),
             "leases": self._leases,
             "lease_changes": self._lease_changes,
         }

@@ -72,6 +72,7 @@ EXPLAINED = {
     "bad-text": "no pattern says it alike in all engines",
     "not-text": "a file's first bytes",
     "no-header": "the first line of a table",
+    "no-source": "the log's sources are services of the router",
     "invalid-request": {
         "Control characters and broken Unicode are not allowed.": "no pattern says it alike in all engines",
         "control character or half of a Unicode pair": "no pattern says it alike in all engines",
@@ -79,6 +80,7 @@ EXPLAINED = {
         "must be a whole number": "1.0 is an integer to JSON Schema, and not to those who read the answer",
         "A candidate is confirmed when it is committed.": "parameters exclude each other",
         "give a queue or an address, and not both": "parameters exclude each other",
+        "is no time as 2026-01-31T08:00:00Z": "a leap second, or a year before the first",
         "Give a cursor or an offset, not both.": "parameters exclude each other; OpenAPI cannot say it",
     },
 }

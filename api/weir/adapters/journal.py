@@ -9,6 +9,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from weir.adapters.confined import ended, start_confined, why
@@ -25,13 +26,29 @@ def last_lines(asked: Sequence[str], lines: int, most_bytes: int, reader: str = 
     """At most so many entries that are `asked` for by options of journalctl(1), the newest first, and whether
     more than `most_bytes` would have come. Raises `Unavailable` with the reader's own words."""
     how = ("--quiet", "--reverse", "--output=short-iso-precise", f"--lines={lines}", *asked)
+    found = said_by(how, most_bytes, LAST_S, reader)
+    return found.data, found.is_cut
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the reader wrote, and what it complained of although it did not fail."""
+
+    data: bytes
+    is_cut: bool
+    complaint: str
+
+
+def said_by(asked: Sequence[str], most_bytes: int, most_s: float, reader: str = READER) -> Said:
+    """What journalctl(1) writes with these options, up to `most_bytes`. Raises `Unavailable` with its own
+    words."""
     try:
-        process = _reading(reader, *how)
+        process = _reading(reader, *asked)
     except OSError as error:
         text = f"no process could be started for it: {error.strerror}"
         raise Unavailable(text, code="no-journal") from error
     assert process.stdout is not None and process.stderr is not None
-    stop = threading.Timer(LAST_S, process.kill)
+    stop = threading.Timer(most_s, process.kill)
     stop.start()
     try:
         data = process.stdout.read(most_bytes + 1)
@@ -47,7 +64,7 @@ def last_lines(asked: Sequence[str], lines: int, most_bytes: int, reader: str = 
         process.stderr.close()
     if code != 0 and not is_cut:
         raise Unavailable(f"the journal cannot be read: {why(code, said)}", code="no-journal")
-    return data[:most_bytes], is_cut
+    return Said(data[:most_bytes], is_cut, " ".join(said.decode("utf-8", "replace").split()))
 
 
 def _reading(reader: str, *asked: str) -> subprocess.Popen[bytes]:

@@ -56,6 +56,7 @@ from weir.agent.last_good import LastGood
 from weir.agent.lease_clients import LeaseClients
 from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
+from weir.agent.log_lines import LogLines
 from weir.agent.log_tail import LogTail
 from weir.agent.notify import notify
 from weir.agent.options import lasting, state_folder
@@ -152,8 +153,8 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     states = _states(executor, frr, configuration, served, resolver, learnt)
     machine = _machine(options, data, ways, outside.alerts, stack)
     beside = _beside(configuration, datapath, links, served, machine[-1], ways, stack)
-    logged = LogTail(secrets, configuration.running, options.journal_reader)
-    parts = (handlers, secrets, states, *beside, *machine, outside.alerts, logged)
+    logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
+    parts = (handlers, secrets, states, *beside, *machine, outside.alerts, *logged)
     server = _server(options, parts, handlers.closed)
     server.start()
     stack.callback(server.stop)

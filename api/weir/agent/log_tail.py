@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weir.adapters.journal import READER, last_lines
 from weir.agent.secrets import Secrets
-from weir.kinds import DECLARED
 from weir.model.document import Document
-from weir.model.problem import Invalid, Problem
+from weir.model.problem import Invalid
 from weir.redaction import without_secrets
 from weir.wire.server import Answer, Handler, Peer
 
@@ -51,17 +50,8 @@ class LogTail:
         found, is_cut = last_lines(asked, LINES, MOST_BYTES, self._reader)
         if is_cut:
             found = found[: found.rfind(b"\n") + 1]  # half a line may have half a secret
-        text = without_secrets(found.decode(errors="replace"), self._texts(document))
+        text = without_secrets(found.decode(errors="replace"), self._secrets.all_texts(document))
         descriptor = os.memfd_create("weir-log", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             file.write(text.encode(errors="replace"))
         return Answer({"is_cut": is_cut}, (descriptor,), closes=True)
-
-    def _texts(self, document: Document) -> Iterator[str]:
-        """What this router cannot open it has never known in the clear."""
-        for kind, declaration in DECLARED.items():
-            for item in document.of_kind(kind).values() if declaration.secrets else ():
-                try:
-                    yield from self._secrets.texts(item).values()
-                except Problem:
-                    continue

@@ -14,7 +14,7 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,9 @@ from weir import x25519
 from weir.fields.secret import LOST
 from weir.kinds import DECLARED
 from weir.kinds.secrets import place_of, secrets_of
+from weir.model.document import Document
 from weir.model.objects import ConfigObject
-from weir.model.problem import Forbidden, Invalid, NotFound, Unavailable
+from weir.model.problem import Forbidden, Invalid, NotFound, Problem, Unavailable
 from weir.sealing import KEY_BYTES, SALT_BYTES, Key, seal
 from weir.wire.server import Handler, Peer
 
@@ -70,6 +71,16 @@ class Secrets:
             for path, value in found
             if value != LOST
         }
+
+    def all_texts(self, document: Document) -> Iterator[str]:
+        """The plain texts of all secrets, to take them out of a text. What this router cannot open it has
+        never known in the clear."""
+        for kind, declaration in DECLARED.items():
+            for item in document.of_kind(kind).values() if declaration.secrets else ():
+                try:
+                    yield from self.texts(item).values()
+                except Problem:
+                    continue
 
     def _read_or_make(self) -> Key:
         try:

@@ -236,6 +236,17 @@ def _timed(item: dict[str, Any], **times: str) -> dict[str, Any]:
     return {**kept, **{name: moment(item[source]) for name, source in times.items()}}
 
 
+def log_answer(found: dict[str, Any]) -> dict[str, Any]:
+    from_us = found["from_us"]
+    lines = [
+        {"at": moment(line["at_us"] // 1000)}
+        | {name: value for name, value in line.items() if name != "at_us"}
+        for line in found["lines"]
+    ]
+    kept = {name: found[name] for name in ("cursor", "more", "looked_at", "sources")}
+    return {"items": lines, "looked_from": None if from_us is None else moment(from_us // 1000), **kept}
+
+
 def candidate_json(view: CandidateView) -> dict[str, Any]:
     summary = view.summary
     return {

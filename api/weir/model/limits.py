@@ -63,6 +63,10 @@ QUEUE_TYPE_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_. -]{0,61}[A-Za-z0-9_.-])?
 INTERFACE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}", re.ASCII)
 """A subset of what Linux accepts (15 bytes, no blank, "/" or ":") that needs no quoting anywhere."""
 
+LOG_CURSOR = re.compile(
+    "s=[0-9a-f]{32};i=[0-9a-f]{1,16};b=[0-9a-f]{32};m=[0-9a-f]{1,16};t=[0-9a-f]{1,16};x=[0-9a-f]{1,16}"
+)
+"""A place in the journal (sd_journal_get_cursor(3))."""
 CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 CONTROL_BUT_NEWLINE_OR_TAB = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 

@@ -23,6 +23,7 @@ from weir.service.diagnosis import DiagnosisService
 from weir.service.hosts import HostService
 from weir.service.known import write_running
 from weir.service.leases import LeaseService
+from weir.service.log import LogService
 from weir.service.packet_path import PathService
 from weir.service.raising import RaiseService
 from weir.service.revisions import RevisionService
@@ -80,6 +81,7 @@ class Service:
         self.tuning = TuningService(agent)
         self.diagnosis = DiagnosisService(agent, committer)
         self.why = WhyService(agent, self.config)
+        self.log = LogService(agent)
         self.hosts = HostService(agent)
         self.speed = SpeedTests(agent, self.config, self.audit)
         self.tools = ToolService(agent, self.audit, self.speed)

@@ -4131,6 +4131,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnosis/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the router's processes logged
+         * @description From the journal, of the kernel and of the services that make the router, the newest lines first found and
+         *     the newest last in the answer. Secrets of the configuration are taken out before anything is searched for.
+         *     To follow it, ask again with `after`. 503 `no-journal` where the journal cannot be read, and while the
+         *     agent does not answer.
+         */
+        get: operations["read_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnosis/support-file": {
         parameters: {
             query?: never;
@@ -13298,6 +13321,34 @@ export interface components {
             events: components["schemas"]["IncidentEvent"][];
             /** @description Of interfaces and queues, as an incident takes 64 KiB at most. */
             left_out: number;
+        };
+        LogLine: {
+            /** @description Names the line. */
+            cursor: string;
+            at: string;
+            /** @enum {string} */
+            severity: "emergency" | "alert" | "critical" | "error" | "warning" | "notice" | "info" | "debug";
+            /** @description The service that it is of or about, or `kernel`. */
+            source: string;
+            process: string;
+            /** @description Empty: none, as of the kernel. */
+            pid: string;
+            /** @description As it was logged; null: it has more than 4,096 bytes. */
+            text: string | null;
+        };
+        LogAnswer: {
+            /** @description The newest last. */
+            items: components["schemas"]["LogLine"][];
+            /** @description For `after`; null: nothing fits, so ask without it again. */
+            cursor: string | null;
+            /** @description More may fit: older lines, or with `after` newer ones. */
+            more: boolean;
+            /** @description Lines that were looked through for it. */
+            looked_at: number;
+            /** @description The oldest of these. */
+            looked_from: string | null;
+            /** @description Those that have logged, for `source`. */
+            sources: string[];
         };
         ApplyInput: {
             code: string;
@@ -29879,6 +29930,40 @@ export interface operations {
                     "application/json": components["schemas"]["Incident"];
                 };
             };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    read_log: {
+        parameters: {
+            query?: {
+                /** @description Of this source only: `kernel`, or a service of the router, as `weir-agent`. */
+                source?: string;
+                /** @description Lines that are at least that severe. */
+                severity?: "emergency" | "alert" | "critical" | "error" | "warning" | "notice" | "info" | "debug";
+                /** @description Part of text, process or source, in upper or lower case. It is looked for in the newest 4,000 lines that fit the rest. */
+                q?: string;
+                /** @description Lines of this time (RFC 3339) and later ones. */
+                since?: string;
+                /** @description `cursor` of an answer: what was logged after it. `since` does not count then. */
+                after?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
             default: components["responses"]["PROBLEM"];
         };
     };

@@ -9,18 +9,21 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import context, me, service
-from weir.http.endpoint import ADMIN, READ, WRITE, Resource, answer
+from weir.http.endpoint import ADMIN, READ, SUPPORT, WRITE, Resource, answer
 from weir.http.rendering import (
     committed_json,
     findings_answer,
     incident_answer,
     incidents_answer,
+    log_answer,
     moment,
     trial_answer,
     why_answer,
 )
-from weir.http.schemas import diagnosis, path
+from weir.http.schemas import diagnosis, log, path
 from weir.http.support_file import parts_of
+from weir.model.moment import ms_of
+from weir.service.log import Wanted
 from weir.service.path_answers import PathAsked
 from weir.store.clock import wall_ms
 
@@ -104,6 +107,29 @@ def get_incident(number: int) -> Response:
     read.
     """
     return answer(incident_answer(context().stats.incidents.one(number)))
+
+
+@resource.operation("GET", "/diagnosis/log", scope=SUPPORT, query=log.LogQuery, answers=log.LogAnswer)
+def read_log(query: dict[str, Any]) -> Response:
+    """Read what the router's processes logged
+
+    From the journal, of the kernel and of the services that make the router, the newest lines first found and
+    the newest last in the answer. Secrets of the configuration are taken out before anything is searched for.
+    To follow it, ask again with `after`. 503 `no-journal` where the journal cannot be read, and while the
+    agent does not answer.
+    """
+    found = service().log.lines(
+        me(),
+        Wanted(
+            query["source"] or "",
+            query["severity"],
+            query["q"] or "",
+            None if query["since"] is None else ms_of(query["since"]),
+            query["after"] or "",
+            query["limit"],
+        ),
+    )
+    return answer(log_answer(found))
 
 
 @resource.operation("GET", "/diagnosis/support-file", scope=ADMIN, media={ZIP: BYTES})
