@@ -84,7 +84,7 @@ def test_one_of_a_kind_runs_and_the_second_is_told_whose_it_is(world: World, api
 def test_a_run_ends_with_its_reader(api: Client) -> None:
     before = probes()
     answer = api("POST", "/tools/ping", {"target": "192.0.2.1", "count": 100}, buffered=False)
-    assert len(probes() - before) == 1
+    until("it runs", lambda: len(probes() - before) == 1)
     answer.close()
     until("its process is gone", lambda: probes() == before)
     until("it is not listed", lambda: running(api, "ping") is None)
