@@ -126,6 +126,21 @@ export const dropsQuery = (minutes: number) =>
     refetchInterval: 10_000,
   });
 
+/** What began lately, the newest first. */
+export const incidentsQuery = queryOptions({
+  queryKey: ["incidents"],
+  queryFn: () => need(api.GET("/api/v1/diagnosis/incidents")),
+  refetchInterval: 10_000,
+});
+
+/** One of them with its seconds; while it is recorded there are more of them later. */
+export const incidentQuery = (number: number) =>
+  queryOptions({
+    queryKey: ["incidents", number],
+    queryFn: () => need(api.GET("/api/v1/diagnosis/incidents/{number}", { params: { path: { number } } })),
+    refetchInterval: (query) => (query.state.data?.state === "recording" ? 10_000 : false),
+  });
+
 /** What the router refuses once it would refuse again. */
 const isRefused = (error: unknown): boolean =>
   error instanceof ApiProblem && error.status >= 400 && error.status < 500;

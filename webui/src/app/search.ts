@@ -17,6 +17,10 @@ const whole = (value: unknown): number | undefined =>
   Number.isInteger(Number(value)) && value !== "" && value !== null && value !== undefined
     ? Number(value)
     : undefined;
+const positive = (value: unknown): number | undefined => {
+  const number = whole(value);
+  return number !== undefined && number > 0 ? number : undefined;
+};
 function oneOf<T extends string>(value: unknown, choices: readonly T[]): T | undefined {
   return choices.find((choice) => choice === value);
 }
@@ -92,8 +96,9 @@ export interface PathSearch {
   pending?: boolean;
 }
 /** `address`: the customer whose line is looked at. */
-export const diagnostics = (raw: Raw): { address?: string } & PathSearch => ({
+export const diagnostics = (raw: Raw): { address?: string; incident?: number } & PathSearch => ({
   address: text(raw["address"]),
+  incident: positive(raw["incident"]),
   from: text(raw["from"]),
   to: text(raw["to"]),
   protocol: text(raw["protocol"]),

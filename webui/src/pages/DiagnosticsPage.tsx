@@ -7,6 +7,7 @@ import { systemQuery, unrepaired } from "@/api/queries";
 import type { InterfaceStats, System } from "@/api/types";
 import { Drops } from "./Drops";
 import { Findings } from "./Findings";
+import { Incidents } from "./incidents/Incidents";
 import { PacketPath } from "./path/PacketPath";
 import { SlowAddress } from "./SlowAddress";
 import { SupportFile } from "./SupportFile";
@@ -201,6 +202,7 @@ export default function DiagnosticsPage() {
       <Findings />
       <SlowAddress />
       <PacketPath />
+      <Incidents />
       <Drops />
       {system ? <Report system={system} doubt={doubt} /> : query.isPending ? <Skeleton lines={10} /> : null}
       <SupportFile />

@@ -4,10 +4,11 @@ import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { asCustomersSee } from "@/api/interfaces";
 import { asProblem } from "@/api/problem";
-import { interfaceHistoryQuery, interfacesQuery, newestRevisionsQuery } from "@/api/queries";
+import { incidentsQuery, interfaceHistoryQuery, interfacesQuery, newestRevisionsQuery } from "@/api/queries";
 import type { InterfaceHistory, Revision } from "@/api/types";
 import { useGapReasons } from "@/app/gapReasons";
 import { useZoom } from "@/app/useZoom";
+import { markOf } from "@/pages/incidents/incident";
 import { FiguresTable, Percentiles } from "@/pages/queue/FiguresTable";
 import { Note, Skeleton } from "@/ui/blocks";
 import type { GraphData, GraphEvent } from "@/ui/Graph";
@@ -61,7 +62,14 @@ export default function InterfaceTraffic({ id }: { id: string }) {
     refetchInterval: EVERY_MS[window],
   });
   const revisions = useQuery(newestRevisionsQuery).data?.items;
-  const events = useMemo(() => eventsOf(revisions ?? []), [revisions]);
+  const incidents = useQuery({ ...incidentsQuery, refetchInterval: 60_000 }).data?.items;
+  const events = useMemo(
+    () => [
+      ...eventsOf(revisions ?? []),
+      ...(incidents ?? []).filter((item) => item.subject === id).map(markOf),
+    ],
+    [revisions, incidents, id],
+  );
   const data = useMemo(() => (query.data ? trafficOf(query.data, role) : null), [query.data, role]);
   const whyGap = useGapReasons();
   const [fromS, toS] = [data?.at[0], data?.at.at(-1)];
