@@ -104,6 +104,7 @@ OURS = {
     "scroll-10k-fps": least(58, 59.5),
     "scroll-kind-10k-fps": least(58, 59.5),
     "live-100-ms": most(5, 3),
+    "open-page-ms": half(300),
     "soak-api": half(2),
     "soak-agent": half(2),
     **{f"{what}-10k": half(1.5) for what in ("read-routeros", "read-libreqos", "read-csv")},

@@ -131,6 +131,7 @@ GROUPS: dict[str, Group] = {
     "routes": Group(routing.routes, 1800, ("route-one",)),
     "bgp": Group(routing.neighbors, 600, ("bgp-neighbor-one",)),
     "screen": Group(screen.run, 240, ("scroll-10k-fps", "scroll-kind-10k-fps", "live-100-ms")),
+    "opened": Group(screen.opened, 480, ("open-page-ms",)),
     "soak": Group(soak.run, 2 * 3600, ("soak-api", "soak-agent")),
     "survival": Group(
         survival.run, 1800, ("unlimited-worst", "damaged-database-loaded", "damaged-copy-loaded")

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web interface in Chromium: frames while scrolling, main-thread time of the live numbers.
+"""The web interface in Chromium: frames while scrolling, main-thread time of the live numbers, opening pages.
 
-The built interface runs on a router that lives in memory (webui/test/mock), so that every row moves each
-second and the browser alone is measured.
+For the first two the built interface runs on a router that lives in memory (webui/test/mock), so that every
+row moves each second and the browser alone is measured. Pages are opened on a lab of its own.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 
 from bench.rows import Row
-from lab import netns, node, plan
+from lab import lifecycle, netns, node, plan
+
+WEBUI = plan.ROOT / "webui"
 
 
 def run() -> list[Row]:
-    webui = plan.ROOT / "webui"
-    printed = netns.run(
-        ["npm", "run", "--silent", "--prefix", str(webui), "measure"], environment=node.environment()
-    )
-    found = json.loads(printed.strip().splitlines()[-1])
+    found = _printed("measure", node.environment())
     return [
         Row.of(
             "scroll-10k-fps", "scrolling the list of 10,000 queues at 4,000 px/s: frames per second",
@@ -33,3 +32,27 @@ def run() -> list[Row]:
             "ms", found["live_ms"],
         ),
     ]  # fmt: skip
+
+
+def opened() -> list[Row]:
+    """Every page of the menu, by a click. A round's figure is its slowest page; each page's are on stderr."""
+    lab = lifecycle.Lab(lifecycle.Options())
+    try:
+        access = lab.start()
+        environment = node.environment(
+            WEIR_URL=access.url, WEIR_ADMIN_USER=access.username, WEIR_ADMIN_PASSWORD=access.password
+        )
+        by_page = _printed("usable", environment)
+    finally:
+        lab.stop()
+    for page, spent_ms in sorted(by_page.items(), key=lambda entry: -max(entry[1])):
+        print(f"{page}: {spent_ms} ms", file=sys.stderr)
+    slowest_ms = [max(of_round) for of_round in zip(*by_page.values(), strict=True)]
+    what = f"from a click until a page is usable, the slowest of the menu's {len(by_page)}"
+    return [Row.of("open-page-ms", what, "ms", slowest_ms)]
+
+
+def _printed(script: str, environment: dict[str, str]) -> dict[str, list[float]]:
+    printed = netns.run(["npm", "run", "--silent", "--prefix", str(WEBUI), script], environment=environment)
+    found: dict[str, list[float]] = json.loads(printed.strip().splitlines()[-1])
+    return found
