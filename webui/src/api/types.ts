@@ -11,6 +11,8 @@ export type QueueTypeInput = Schemas["QueueTypeInput"];
 /** What it is made as says `type`; the fields of all of them together. */
 type AnyCase<T> = Pick<T, keyof T>;
 export type Interface = AnyCase<Schemas["Interface"]>;
+export type LogAnswer = Schemas["LogAnswer"];
+export type LogLine = Schemas["LogLine"];
 export type Lease = Schemas["Lease"];
 export type InterfaceInput = Partial<AnyCase<Schemas["InterfaceInput"]>>;
 export type Host = Schemas["Host"];

@@ -33,6 +33,7 @@ import {
   IconListCheck,
   IconListNumbers,
   IconLock,
+  IconLogs,
   IconNetwork,
   IconPin,
   IconPlugConnected,
@@ -83,6 +84,7 @@ export interface NavItem {
     | "/maintenance"
     | "/diagnostics"
     | "/tools"
+    | "/log"
     | "/about"
     | "/$page";
   page: string;
@@ -125,6 +127,7 @@ const OWN: Readonly<Record<Area, readonly NavItem[]>> = {
     { to: "/maintenance", page: "", label: "Maintenance", icon: IconPower, keys: "g c" },
     { to: "/diagnostics", page: "", label: "Diagnostics", icon: IconActivity, keys: "g d" },
     { to: "/tools", page: "", label: "Tools", icon: IconStethoscope, keys: "g z" },
+    { to: "/log", page: "", label: "Log", icon: IconLogs, keys: "" },
     { to: "/about", page: "", label: "About", icon: IconInfoCircle, keys: "g a" },
   ],
 };

@@ -137,8 +137,8 @@ const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;
 /** Unlike a MAC it has "::" or seven colons. */
 const IPV6 = /^(?=.*::|(.*:){7})[\da-f:]+(:[\d.]+)?$/i;
 
-/** An address has a line to the internet also where no queue limits it. */
-function useWhySlow(words: string): Hit[] {
+/** An address has a line to the internet also where no queue limits it, and what is logged of it. */
+function useOfAddress(words: string): Hit[] {
   const navigate = useNavigate();
   if (!IPV4.test(words) && !IPV6.test(words)) return [];
   return [
@@ -150,6 +150,15 @@ function useWhySlow(words: string): Hit[] {
       line: `weir why ${words}`,
       request: `GET /api/v1/diagnosis/why?address=${words}`,
       go: () => void navigate({ to: "/diagnostics", search: { address: words } }),
+    },
+    {
+      key: "log",
+      group: "Diagnostics",
+      title: `Log lines with ${words}`,
+      detail: "",
+      line: `weir log --search ${words}`,
+      request: `GET /api/v1/diagnosis/log?q=${words}`,
+      go: () => void navigate({ to: "/log", search: { q: words } }),
     },
   ];
 }
@@ -172,8 +181,8 @@ function useSavedViews(text: string): Hit[] {
 export function useFound(text: string, words: string): { hits: Hit[]; loading: boolean } {
   const queues = useQueues(words);
   const network = useNetwork(text, words);
-  const slow = useWhySlow(words);
+  const ofAddress = useOfAddress(words);
   const objects = useObjects(words);
   const views = useSavedViews(text);
-  return { hits: [...views, ...queues.hits, ...network, ...slow, ...objects], loading: queues.loading };
+  return { hits: [...views, ...queues.hits, ...network, ...ofAddress, ...objects], loading: queues.loading };
 }

@@ -81,6 +81,12 @@ const tools = createRoute({
   validateSearch: search.tools,
   component: lazyRouteComponent(() => import("@/pages/tools/ToolsPage")),
 });
+const log = createRoute({
+  getParentRoute: () => frame,
+  path: "/log",
+  validateSearch: search.log,
+  component: lazyRouteComponent(() => import("@/pages/log/LogPage")),
+});
 const leases = createRoute({
   getParentRoute: () => frame,
   path: "/leases",
@@ -169,6 +175,7 @@ const routeTree = root.addChildren([
     interfaces,
     hosts,
     tools,
+    log,
     leases,
     routes,
     firewall,

@@ -106,6 +106,27 @@ export const diagnostics = (raw: Raw): { address?: string; incident?: number } &
   in: text(raw["in"]),
   pending: flag(raw["pending"]),
 });
+export const LOG_SEVERITIES = [
+  "emergency",
+  "alert",
+  "critical",
+  "error",
+  "warning",
+  "notice",
+  "info",
+  "debug",
+] as const;
+/** Which lines of the log; without a severity "info" and worse. */
+export interface LogSearch {
+  q?: string;
+  source?: string;
+  severity?: (typeof LOG_SEVERITIES)[number];
+}
+export const log = (raw: Raw): LogSearch => ({
+  q: text(raw["q"]),
+  source: text(raw["source"]),
+  severity: oneOf(raw["severity"], LOG_SEVERITIES),
+});
 export const hosts = (raw: Raw): { q?: string } => ({ q: text(raw["q"]) });
 
 /** A part of the graphs' time, as `1700000000-1700000060`. */

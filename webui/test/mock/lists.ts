@@ -34,6 +34,29 @@ export function searchAnswer(route: StaticRoute, query: URLSearchParams) {
   return HttpResponse.json({ groups });
 }
 
+const SEVERITIES = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"];
+
+export function logAnswer(state: MockState, query: URLSearchParams) {
+  if (state.log === null) return problem(503, "agent-down", "The agent does not answer.");
+  const at = state.log.findIndex((line) => line.cursor === query.get("after"));
+  const least = SEVERITIES.indexOf(query.get("severity") ?? "info");
+  const looked = state.log
+    .slice(at + 1)
+    .filter((line) => SEVERITIES.indexOf(line.severity) <= least)
+    .filter((line) => query.get("source") === null || line.source === query.get("source"));
+  const fits = looked.filter((line) => JSON.stringify(line).includes(query.get("q") ?? ""));
+  const limit = Number(query.get("limit"));
+  const items = at < 0 ? fits.slice(-limit) : fits.slice(0, limit);
+  return HttpResponse.json({
+    items,
+    cursor: (at < 0 ? looked : items).at(-1)?.cursor ?? query.get("after"),
+    more: items.length < fits.length || (at < 0 && state.logIsCut),
+    looked_at: looked.length,
+    looked_from: looked[0]?.at ?? null,
+    sources: ["kernel", ...new Set(state.log.map((line) => line.source))],
+  });
+}
+
 export function leasesAnswer(state: MockState, query: URLSearchParams) {
   if (state.leases === null) return problem(503, "agent-down", "The agent does not answer.");
   const words = query.get("q") ?? "";

@@ -14,7 +14,7 @@ import type {
   User,
 } from "@/api/types";
 
-import { hostsAnswer, leasesAnswer, routesAnswer, searchAnswer } from "./lists";
+import { hostsAnswer, leasesAnswer, logAnswer, routesAnswer, searchAnswer } from "./lists";
 import type { MockState } from "./state";
 
 const API = "*/api/v1";
@@ -327,6 +327,7 @@ export function networkHandlers(state: MockState): HttpHandler[] {
     http.get(`${API}/tools`, () => HttpResponse.json({ items: [] })),
     http.get(`${API}/hosts`, ({ request }) => hostsAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/search`, ({ request }) => searchAnswer(route, new URL(request.url).searchParams)),
+    http.get(`${API}/diagnosis/log`, ({ request }) => logAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/leases`, ({ request }) => leasesAnswer(state, new URL(request.url).searchParams)),
     http.get(`${API}/queue-types`, () => page([type])),
     http.get(`${API}/static-routes`, ({ request }) =>

@@ -7,6 +7,7 @@ import type {
   Finding,
   Host,
   GivenLease,
+  LogLine,
   ObjectEffect,
   OtherCandidate,
   Pending,
@@ -57,6 +58,10 @@ export interface MockState {
   /** Null: the agent does not answer. */
   hosts: Host[] | null;
   leases: GivenLease[] | null;
+  /** Null: the agent is away. */
+  log: LogLine[] | null;
+  /** Whether the router looked through a part of it only. */
+  logIsCut: boolean;
   /** What was asked of the machine itself, in order. */
   machine: string[];
 }
@@ -218,6 +223,8 @@ export function newState(count = 24, routeCount = 1): MockState {
     timeZone: "UTC",
     hosts: [],
     leases: [],
+    log: [],
+    logIsCut: false,
     raises: [],
     machine: [],
     revisions: [
