@@ -18,7 +18,9 @@ from weir.formats import read
 from weir.formats.routeros.menus import MENUS
 from weir.formats.routeros.menus.fates import FATES
 from weir.model.document import Document
+from weir.model.interface import Interface, members_of
 from weir.model.objects import ConfigObject
+from weir.model.tunnels import Gre, Vxlan
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -190,12 +192,42 @@ def test_no_secret_is_in_a_report() -> None:
 
 def test_what_names_something_that_weir_lacks_is_left_out_and_says_so() -> None:
     report = import_of(
-        "/interface gre\nadd name=gre1 remote-address=192.0.2.1\n/ip address\n"
-        "add address=10.0.0.1/30 interface=gre1\nadd address=10.0.1.1/30 interface=nobody\n"
+        "/interface eoip\nadd name=eoip1 remote-address=192.0.2.1 tunnel-id=1\n/ip address\n"
+        "add address=10.0.0.1/30 interface=eoip1\nadd address=10.0.1.1/30 interface=nobody\n"
     )
     assert [line.fate for line in report.lines] == ["left-out"] * 3
-    assert "a GRE tunnel" in report.lines[1].reason
+    assert "an EoIP tunnel" in report.lines[1].reason
     assert list(report.others) == []
+
+
+def test_tunnels_keep_their_ends_and_say_what_they_lose() -> None:
+    report = import_of(
+        "/interface gre\n"
+        "add name=gre1 remote-address=198.51.100.7 local-address=0.0.0.0 keepalive=10s,10 mtu=1476\n"
+        "add name=gre2 remote-address=198.51.100.8 ipsec-secret=hunter2 clamp-tcp-mss=no\n"
+        "add name=gre3\n"
+        "/interface gre6\nadd name=gre4 local-address=2001:db8::2 remote-address=2001:db8::7 mtu=1500\n"
+        "/interface vxlan\n"
+        "add name=vx1 vni=10 port=8472 mtu=1500\nadd name=vx2 vni=11\nadd name=vx3 vni=12 group=239.0.0.1\n"
+        "/interface vxlan vteps\nadd interface=vx1 remote-ip=198.51.100.7\n"
+        "add interface=vx1 remote-ip=198.51.100.8 port=4789\nadd interface=vx3 remote-ip=198.51.100.9\n"
+        "/ipv6 address\nadd address=2001:db8::2/64 interface=ether1\n"
+        "/interface bridge\nadd name=br1\n/interface bridge port\nadd bridge=br1 interface=vx1\n"
+    )
+    found = {item.id: item for item in report.others if isinstance(item, Interface)}
+    assert (found["gre1"].gre, found["gre1"].mtu, found["gre1"].disabled) == (
+        Gre("198.51.100.7"),
+        1476,
+        False,
+    )
+    assert (found["gre2"].disabled, found["gre2"].mss_clamp) == (True, "off")
+    assert (found["gre4"].gre, found["gre4"].mtu) == (Gre("2001:db8::7", "2001:db8::2"), None)
+    assert found["vx1"].vxlan == Vxlan(10, ("198.51.100.7",), port=8472) and found["vx1"].mtu is None
+    assert found["vx2"].vxlan == Vxlan(11)
+    assert members_of(found["br1"]) == ("vx1",) and not {"gre3", "vx3"} & found.keys()
+    fates = [(line.fate, line.code) for line in report.lines]
+    assert fates[:3] == [("changed", "keepalive"), ("warning", "ipsec"), ("left-out", "bad-value")]
+    assert "multicast group" in report.lines[6].reason and "hunter2" not in repr(report.lines)
 
 
 def test_an_unknown_property_is_named() -> None:

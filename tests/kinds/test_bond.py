@@ -276,7 +276,7 @@ def test_another_mode_makes_it_again_with_what_is_on_it() -> None:
         "change bond0.7 up",
         "add bond0.7 10.7.0.1/24",
     ]
-    assert again.devices.made_with == {"bond0": LACP}
+    assert again.devices.specs["bond0"].made_with == LACP
 
 
 def test_made_again_it_is_back_in_its_vrf() -> None:

@@ -128,7 +128,7 @@ def test_a_form_shows_a_field_where_its_case_is_chosen() -> None:
     assert kind["oneOf"]["field"] == "type"
     members = {case["name"]: case["member"] for case in kind["oneOf"]["cases"]}
     assert members == {"ethernet": "", "vlan": "vlan", "vrf": "vrf_table"} | {
-        name: name for name in ("wireguard", "pppoe", "bridge", "bond", "loopback")
+        name: name for name in ("wireguard", "vxlan", "gre", "pppoe", "bridge", "bond", "loopback")
     }
     inner = {field["name"]: field for field in fields["vlan"]["fields"]}
     assert list(inner) == ["parent", "id", "protocol"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bridges, with a kernel that filters VLANs; tests/agent/test_bridges.py has the rest, test_bonds.py bonds.
+And VXLAN and GRE, in bridges and by themselves.
 
 Each port leads to a namespace of its own, so that frames have to pass the cable.
 """
@@ -19,12 +20,15 @@ from tests.datapath.topology import run
 from weir.adapters.netlink import Links
 from weir.backends.bonds import BondsBackend
 from weir.backends.bridges import BridgesBackend
+from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.network import NetworkBackend
+from weir.kinds.firewall import Firewall
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
 from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject
-from weir.parts import BONDS, BRIDGES, NETWORK
+from weir.model.tunnels import Gre, Vxlan
+from weir.parts import BONDS, BRIDGES, FIREWALL, NETWORK
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
@@ -39,11 +43,12 @@ class Router:
     def __init__(self, folder: Path) -> None:
         self.links = Links()
         self.network, self.bridges = NetworkBackend(self.links, folder / "mtus"), BridgesBackend()
-        self.bonds = BondsBackend()
+        self.bonds, self.rules = BondsBackend(), FirewallBackend()
 
     def parts(self, document: Document) -> list[tuple[Any, Any]]:
         """Each backend with what it is asked for, in their order."""
         return [
+            (self.rules, FirewallWanted(FIREWALL.wanted(document), ())),
             (self.network, NETWORK.wanted(document)),
             (self.bonds, BONDS.wanted(document)),
             (self.bridges, BRIDGES.wanted(document)),
@@ -150,3 +155,65 @@ def test_filtering_that_begins_later_costs_what_stays_no_packet(router: Router) 
     assert not reaches("lk0", "10.20.0.3")
     router.bring(*plain)
     assert reaches("lk0", "10.20.0.3")
+
+
+def tunnels(**more: Any) -> list[ConfigObject]:
+    """To the host behind lk0, which is outside: GRE over both families, and a VXLAN in a bridge."""
+    gre = {"key": 7, "local": "10.1.0.1", **more}
+    return [
+        Interface("lk0", "wan", addresses=("10.1.0.1/24", "fd01::1/64")),
+        Interface("gre1", "lan", addresses=("10.8.0.1/30",), gre=Gre("10.1.0.2", **gre)),
+        Interface("gre2", "lan", addresses=("10.8.0.5/30",), gre=Gre("fd01::2", "fd01::1", 1)),
+        Interface("vx1", vxlan=Vxlan(5, ("10.1.0.2",), local="10.1.0.1")),
+        Interface("br0", "lan", addresses=("10.9.0.1/24",), bridge=Bridge((BridgePort("vx1"),))),
+        Firewall(),
+    ]
+
+
+def test_tunnels_lead_through_the_firewall_and_change_one_by_one(router: Router) -> None:
+    netns.ip(
+        far("lk0"),
+        [
+            "address add fd01::2/64 dev e0 nodad",
+            "link add t1 type gre local 10.1.0.2 remote 10.1.0.1 key 7",
+            "link add t2 type ip6gre local fd01::2 remote fd01::1 key 1 encaplimit none",
+            "link add t3 type vxlan id 5 dstport 4789 local 10.1.0.2 remote 10.1.0.1",
+            *(f"link set t{number} up" for number in (1, 2, 3)),
+            "address add 10.8.0.2/30 dev t1",
+            "address add 10.8.0.6/30 dev t2",
+            "address add 10.9.0.2/24 dev t3",
+        ],
+    )
+    router.bring(*tunnels())
+    for address in ("10.8.0.1", "10.8.0.5", "10.9.0.1"):
+        tries = (reaches("lk0", address) for _ in range(5))
+        assert any(tries), f"{address}; an IPv6 address is used after nobody else said that it has it"
+    mtus = {name: router.links.link(name).mtu for name in ("gre1", "gre2", "vx1", "br0")}
+    assert mtus == {"gre1": 1472, "gre2": 1452, "vx1": 1450, "br0": 1450}
+    indexes = {name: router.links.link(name).index for name in mtus}
+    flows = [begin("lk0", address, "-c", "60", "-i", "0.02") for address in ("10.8.0.5", "10.9.0.1")]
+    assert router.bring(*tunnels(key=8)) == ["change gre1 from 10.1.0.1 to 10.1.0.2, key 8, TTL 64"]
+    assert not reaches("lk0", "10.8.0.1"), "the other end has the key 7"
+    router.bring(*tunnels(ttl=9))
+    assert reaches("lk0", "10.8.0.1")
+    assert all(" 0% packet loss" in flow.communicate()[0] for flow in flows)
+    assert {name: router.links.link(name).index for name in mtus} == indexes
+
+    run("ip", "link", "set", "gre1", "type", "gre", "remote", "10.1.0.9", "local", "10.1.0.1", "key", "3")
+    run("bridge", "fdb", "del", "00:00:00:00:00:00", "dst", "10.1.0.2", "dev", "vx1")
+    run("ip", "link", "del", "gre2")
+    steps = router.bring(*tunnels(ttl=9))
+    assert [step for step in steps if step.startswith("add gre2")]
+    assert len([step for step in steps if step.startswith(("change gre1 from", "change vx1 from"))]) == 2
+    assert all(reaches("lk0", address) for address in ("10.8.0.1", "10.8.0.5", "10.9.0.1"))
+
+    swapped = Interface("gre3", "lan", gre=Gre("10.1.0.2", "10.1.0.1", 9))
+    router.bring(*tunnels(), swapped)
+    router.bring(*tunnels(key=9), Interface("gre3", "lan", gre=Gre("10.1.0.2", "10.1.0.1", 7)))
+    assert not reaches("lk0", "10.8.0.1"), "each has the key of the other one"
+
+    router.bring(*tunnels()[:1], Firewall())
+    names = {link.name for link in router.links.links().values() if link.ours}
+    assert not names, "and nothing is left of them"
+    assert "4789" not in run("nft", "list", "table", "inet", "weir") and not reaches("lk0", "10.9.0.1")
+    router.bring(Firewall())

@@ -13,6 +13,8 @@ _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _TYPE_MASK = 0x3FFF
 _REQUEST, _ACK, _DUMP = 1, 4, 0x300
+CREATE, EXCLUSIVE, APPEND = 0x400, 0x200, 0x800
+"""Flags of a change: what is not there is made; it must not be there; it stands beside others of its key."""
 _ERROR, _DONE = 2, 3
 _SOL_NETLINK, _STRICT_CHECK = 270, 12
 _RECEIVE_BYTES = 1 << 16
@@ -58,10 +60,10 @@ def ask(kind: int, body: bytes) -> bytes:
         return data[_HEADER.size :]
 
 
-def change(kind: int, body: bytes) -> None:
-    """Ask for one change. Raises OSError with the kernel's reason."""
+def change(kind: int, body: bytes, flags: int = 0) -> None:
+    """Ask for one change; `flags` say whether something is made. Raises OSError with the kernel's reason."""
     with _connected() as link:
-        link.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST | _ACK, 1, 0) + body)
+        link.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST | _ACK | flags, 1, 0) + body)
         _raise_if_failed(link.recv(_RECEIVE_BYTES), 0)
 
 

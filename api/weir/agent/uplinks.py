@@ -22,6 +22,7 @@ from weir.backends.uplinks import WantedUplink
 from weir.kinds.uplink import EVERYTHING
 from weir.parts.network import NetworkSpec
 from weir.parts.routes import RouteSpec
+from weir.parts.tunnels import WITHOUT_GATEWAY
 from weir.parts.uplinks import UplinkSpec, distances
 from weir.store.clock import boottime_ms
 
@@ -146,7 +147,7 @@ def gateway_of(
     if spec.gateway is not None:
         return spec.gateway
     interface = network.get(spec.interface)
-    if interface is not None and (interface.device == "wireguard" or interface.dialled):
+    if interface is not None and (interface.device in WITHOUT_GATEWAY or interface.dialled):
         return ""
     lease = leases.get(spec.interface) if interface is not None and interface.dhcp else None
     return next((gateway for to, gateway in lease.routes if to == EVERYTHING), None) if lease else None

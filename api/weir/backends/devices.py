@@ -32,11 +32,11 @@ class Device(Protocol):
 class DeviceChanges:
     """`make`: (interface, kind). `blocked`: interface -> why it cannot be made, in words.
 
-    `made_with` says for each that is made what it keeps for life."""
+    `specs` says of each that is made what is asked of it."""
 
     remove: list[str] = field(default_factory=list)
     make: list[tuple[str, str]] = field(default_factory=list)
-    made_with: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    specs: dict[str, NetworkSpec] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -72,7 +72,7 @@ def device_changes(held: Mapping[str, Device], wanted: Mapping[str, NetworkSpec]
             continue
         if there is None or there.made_by_us:  # ours is a VLAN or VRF, which goes before
             found.make.append((name, spec.device))
-            found.made_with[name] = spec.made_with
+            found.specs[name] = spec
         else:
             other = f"not a {spec.device}" if there.kind != spec.device else "and set up differently"
             found.blocked[name] = f"{name} is a {there.kind} that Weir did not make, {other}"

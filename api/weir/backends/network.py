@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from weir.adapters import bonds, files, modules
+from weir.adapters import bonds, files, modules, tunnel_links
 from weir.adapters.link_messages import index_of
 from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
@@ -23,6 +23,7 @@ from weir.backends.devices import DeviceChanges, device_changes
 from weir.backends.leaving import leaving_bonds
 from weir.backends.network_effects import NetworkEffects
 from weir.backends.network_explained import explain_interface
+from weir.backends.tunnel_ends import EndsChange, apply_ends, ends_changes, wrong_ends
 from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
 from weir.backends.vrfs import VrfChanges, gone_vrfs, vrf_changes, vrf_text
 from weir.model.interface import Interface, Vlan
@@ -33,6 +34,7 @@ from weir.parts.delta import Step
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
 from weir.parts.network import DEVICES, NetworkSpec
+from weir.parts.tunnels import TUNNELS, Ends
 
 ROUTER_SETTINGS = {
     # Else an address takes the others of its network along when it goes: also the one that takes its place.
@@ -57,6 +59,8 @@ class LinkState:
     master: str = ""
     vrf_table: int = 0
     made_with: tuple[tuple[str, int], ...] = ()
+    ends: Ends | None = None
+    """Of a VXLAN or GRE tunnel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class NetworkDifference:
     devices: DeviceChanges = field(default_factory=DeviceChanges)
     released: list[str] = field(default_factory=list)
     """Members of bonds that are to be none any more."""
+    ends: list[EndsChange] = field(default_factory=list)
     sysctls: dict[str, str] = field(default_factory=dict)
     mtus: list[tuple[str, int]] = field(default_factory=list)
     remembered_mtus: dict[str, int] = field(default_factory=dict)
@@ -89,7 +94,9 @@ class NetworkDifference:
     missing: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        changes = self.released or self.sysctls or self.mtus or self.up or self.add or self.remove
+        changes = (
+            self.released or self.ends or self.sysctls or self.mtus or self.up or self.add or self.remove
+        )
         made = self.vlans.remove or self.vlans.make or self.vlans.blocked or self.vrfs or self.devices
         return bool(changes or made)
 
@@ -99,6 +106,7 @@ class NetworkDifference:
             *(step("network", "remove", "interface", name) for name in self.vlans.remove),
             *(step("network", "add", "interface", f"{n}: {vlan.text}") for n, vlan in self.vlans.make),
             *self.devices.steps(),
+            *(step("network", "change", "interface", f"{one.ifname} {one.wanted.text}") for one in self.ends),
             *self.vrfs.steps(),
             *(step("network", "change", "setting", f"{k} = {v}") for k, v in self.sysctls.items()),
             *(step("network", "change", "interface", f"{name} mtu {mtu}") for name, mtu in self.mtus),
@@ -126,6 +134,7 @@ class NetworkBackend:
             name = names.get(address.ifindex)
             if name is not None:
                 (ours if address.ours else foreign)[name].add(address.text)
+        tunnels = tunnel_links.read() if any(link.kind in TUNNELS for link in links.values()) else {}
         return NetworkState(
             {
                 name: LinkState(
@@ -138,7 +147,8 @@ class NetworkBackend:
                     link.ours and link.kind in _MADE,
                     names.get(link.master, ""),
                     link.vrf_table,
-                    link.made_with,
+                    tunnels[name].made_with if name in tunnels else link.made_with,
+                    tunnels[name].ends if name in tunnels else None,
                 )
                 for name, link in links.items()
             },
@@ -154,7 +164,7 @@ class NetworkBackend:
         leaving = leaving_bonds(held.links, wanted, devices.remove)
         there = {name: state for name, state in held.links.items() if name not in devices.remove}
         there.update((name, replace(there[name], up=False, master="")) for name in leaving.all)
-        there.update((name, _new(kind)) for name, kind in devices.make if name not in there)
+        there.update((name, _new(wanted[name])) for name, _ in devices.make if name not in there)
         stay = {name: state for name, state in there.items() if name not in gone}
         vlans = vlan_changes(stay, wanted, devices.remove)
         links = {name: state for name, state in there.items() if name not in vlans.gone}
@@ -162,17 +172,20 @@ class NetworkBackend:
         vrfs = vrf_changes(links, gone, wanted, held.rules, new)
         vrfs.cycled |= leaving.all
         found = NetworkDifference(vlans, vrfs, devices, leaving.released)
+        made_devices = dict(devices.make)
+        staying = {name: state for name, state in there.items() if name not in made_devices}
+        found.ends = ends_changes(staying, {n: s for n, s in wanted.items() if n not in devices.blocked})
         if wanted:
             found.sysctls = {k: v for k, v in ROUTER_SETTINGS.items() if held.sysctls.get(k) not in (v, None)}
         links = {name: state for name, state in links.items() if name in stay}
-        made, made_vrfs, made_devices = dict(vlans.make), dict(vrfs.make), dict(devices.make)
+        made, made_vrfs = dict(vlans.make), dict(vrfs.make)
         mtus = {name: state.mtu for name, state in links.items()}
         for name, spec in wanted.items():
             if name in made:
                 mtu = links[made[name].parent].mtu  # it is made before the parent's changes
                 links[name] = LinkState(False, mtu, frozenset(), frozenset(), "vlan", made[name], True)
             if name in made_devices:
-                links[name] = _new(made_devices[name])
+                links[name] = _new(spec)
             if name in made_vrfs:
                 links[name] = LinkState(False, 0, frozenset(), frozenset(), "vrf", None, True)
             if any(name in changes.blocked for changes in (found.vlans, found.vrfs, found.devices)):
@@ -194,10 +207,11 @@ class NetworkBackend:
             self._links.set_master(name, "")
         for name in (*difference.vlans.remove, *difference.devices.remove, *difference.vrfs.remove):
             self._links.remove_link(name)
-        for name, kind in difference.devices.make:
-            self._make(name, kind, difference.devices.made_with[name])
+        for name, _ in difference.devices.make:
+            self._make(difference.devices.specs[name])
         for name, vlan in difference.vlans.make:
             self._links.add_vlan(name, vlan.parent, vlan.id, vlan.protocol)
+        apply_ends(difference.ends)
         self._apply_vrfs(difference.vrfs)
         for setting, value in difference.sysctls.items():
             write_sysctl(setting, value)
@@ -212,11 +226,15 @@ class NetworkBackend:
         for name, text in difference.remove:
             self._links.remove_address(name, text)
 
-    def _make(self, name: str, kind: str, made_with: tuple[tuple[str, int], ...]) -> None:
-        if kind == bonds.KIND:
+    def _make(self, spec: NetworkSpec) -> None:
+        name = spec.ifname
+        if spec.ends is not None:
+            tunnel_links.make(name, spec.device, spec.made_with, spec.ends, spec.mtu or DEVICES[spec.device])
+            return
+        if spec.device == bonds.KIND:
             modules.load_bonds()
-        self._links.add_device(name, kind, made_with)
-        if speaks_lacp(made_with):
+        self._links.add_device(name, spec.device, spec.made_with)
+        if speaks_lacp(spec.made_with):
             bonds.collect_before_distributing(name, index_of(name))
 
     def _apply_vrfs(self, changes: VrfChanges) -> None:
@@ -246,7 +264,7 @@ class NetworkBackend:
     def verify(self, difference: NetworkDifference) -> None:
         held = self.read()
         wrong = _wrong_vlans(difference.vlans, held.links) + _wrong_vrfs(difference.vrfs, held)
-        wrong += difference.devices.wrong(held.links)
+        wrong += [*difference.devices.wrong(held.links), *wrong_ends(difference.ends, held.links)]
         wrong += [
             f"{k} is {held.sysctls.get(k)}" for k, v in difference.sysctls.items() if held.sysctls.get(k) != v
         ]
@@ -321,9 +339,11 @@ class NetworkBackend:
             raise ApplyFailed(f"{self._memory} cannot be written: {error.strerror}", code="memory") from error
 
 
-def _new(kind: str) -> LinkState:
-    """An interface that is going to be made."""
-    return LinkState(False, DEVICES[kind], frozenset(), frozenset(), kind, None, True)
+def _new(spec: NetworkSpec) -> LinkState:
+    """An interface that is going to be made; a tunnel with its MTU."""
+    kind = spec.device
+    mtu = DEVICES[kind] if spec.ends is None else spec.mtu or DEVICES[kind]
+    return LinkState(False, mtu, frozenset(), frozenset(), kind, None, True)
 
 
 def _wrong_vrfs(changes: VrfChanges, held: NetworkState) -> list[str]:

@@ -37,6 +37,10 @@ class NetworkEffects:
                 yield self._effect(name, "resets", text, None)
             elif name not in found.vrfs.remove:
                 yield self._resets(name, f"{name} is made again")
+        for change in found.ends:
+            if change.lost:
+                text = f"{change.lost}, and nothing passes before the other end knows"
+                yield self._effect(change.ifname, "resets", text, None)
         moved = dict(found.vrfs.masters)
         for name, vrf in moved.items():
             if name in self._held:

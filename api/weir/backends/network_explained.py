@@ -39,6 +39,9 @@ def explain_interface(
         )
     if spec.device and not blocked:
         yield Line(_case(spec), spec.device, state.kind or "a port", state.kind == spec.device)
+    if spec.ends is not None and not blocked:
+        held_ends = "no tunnel" if state.ends is None else state.ends.text
+        yield Line(f"{_case(spec)} ends", spec.ends.text, held_ends, state.ends == spec.ends)
     if spec.vrf_table:
         text = vrf_text(state.vrf_table) if state.vrf_table else "no VRF"
         yield Line("vrf_table", vrf_text(spec.vrf_table), text, state.vrf_table == spec.vrf_table)
@@ -53,12 +56,15 @@ def explain_interface(
             yield Line(name, wanted, value, name not in difference.sysctls)
 
 
+_CASES = {"dummy": "loopback", "ip6gre": "gre"}
+
+
 def _case(spec: NetworkSpec) -> str:
     """The field that says what the interface is made as."""
     if spec.dialled:
         return "pppoe"
     if spec.device:
-        return "loopback" if spec.device == "dummy" else spec.device
+        return _CASES.get(spec.device, spec.device)
     return "vrf_table" if spec.vrf_table else "vrf" if spec.vrf else "vlan"
 
 

@@ -65,7 +65,11 @@ def _is_of(rule: PacketRule, item: ConfigObject) -> bool:
     if isinstance(item, NatRule):
         return rule.nat == item.id
     if isinstance(item, Interface):
-        return item.id in (*rule.in_interfaces, *rule.in_members, *rule.out_interfaces)
+        return rule.made_by == f"interface/{item.id}" or item.id in (
+            *rule.in_interfaces,
+            *rule.in_members,
+            *rule.out_interfaces,
+        )
     if isinstance(item, (Zone, ZonePolicy)):
         return rule.made_by == f"{item.kind}/{item.id}"
     return isinstance(item, Firewall) and not rule.is_configured and not rule.nat and not rule.made_by

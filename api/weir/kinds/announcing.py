@@ -82,5 +82,5 @@ def _prefixes(interface: Interface) -> Iterator[Finding]:
 
 def type_of(interface: Interface) -> str:
     """What it is made as, as forms and documents call it."""
-    cases = ("vlan", "vrf_table", "wireguard", "pppoe", "bridge", "bond", "loopback")
+    cases = ("vlan", "vrf_table", "wireguard", "vxlan", "gre", "pppoe", "bridge", "bond", "loopback")
     return next((name for name in cases if getattr(interface, name) is not None), "ethernet")

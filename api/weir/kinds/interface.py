@@ -254,6 +254,8 @@ KIND = Declaration(
         Case("vlan", "Frames of another interface with a tag.", "vlan"),
         Case("vrf", "A routing table of its own, for the interfaces in it.", "vrf_table"),
         Case("wireguard", "An encrypted tunnel to its peers.", "wireguard"),
+        Case("vxlan", "A network of several places, whose frames go in UDP packets.", "vxlan"),
+        Case("gre", "A tunnel to one other router, without encryption.", "gre"),
         Case("pppoe", "A session with the provider of a DSL or fibre line.", "pppoe"),
         Case("bridge", "A switch of several ports, with the router behind it.", "bridge"),
         Case("bond", "Several ports that are one link.", "bond"),

@@ -186,10 +186,9 @@ def takes_no_open_port(view: View, rule: NatRule) -> Iterator[Finding]:
                 )
                 yield error("takes-open-port", rule, "ports", text)
         for item in view.document.interfaces():
-            tunnel = None if item.disabled else item.wireguard
-            if tunnel is not None and _takes(view, rule, "udp", tunnel.listen_port):
-                port = tunnel.listen_port
-                text = f"UDP port {port} is that of the tunnel {item.id}, and the rule would take it"
+            udp_port = None if item.disabled else item.udp_port
+            if udp_port is not None and _takes(view, rule, "udp", udp_port):
+                text = f"UDP port {udp_port} is that of the tunnel {item.id}, and the rule would take it"
                 yield error("takes-open-port", rule, "ports", text)
     address = _own_address_inside(view, rule)
     for port in MANAGEMENT_PORTS if address else ():

@@ -39,7 +39,8 @@ class Zone(ConfigObject):
             len(REACHES),
             label="Reaches of the router",
             help="What its hosts reach of the router itself. management: login page, API and SSH. routing: "
-            "OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it.",
+            "OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. "
+            "any: all of it.",
             example="dns",
         ),
     ] = ()

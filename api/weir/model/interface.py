@@ -37,6 +37,7 @@ from weir.model.limits import (
 from weir.model.links import Bond, Bridge
 from weir.model.objects import ConfigObject, Kind
 from weir.model.pppoe import Pppoe
+from weir.model.tunnels import Gre, Vxlan
 from weir.model.zones import BUILT_IN, NO_ZONE
 
 
@@ -50,7 +51,7 @@ class Vlan:
             "interface",
             INTERFACE_NAMES,
             own_rules=True,
-            offered=When("type", ("vrf", "loopback", "wireguard", "pppoe"), unless=True),
+            offered=When("type", ("vrf", "loopback", "wireguard", "gre", "pppoe"), unless=True),
             help="The interface whose frames have the tag.",
         ),
     ]
@@ -90,7 +91,7 @@ class Loopback:
     """An interface that leads nowhere: for addresses that do not depend on a port."""
 
 
-HAS_HOSTS = ("ethernet", "vlan", "bridge", "bond")
+HAS_HOSTS = ("ethernet", "vlan", "bridge", "bond", "vxlan")
 """Types behind which hosts hear each other."""
 _PASSES = When("type", ("vrf", "loopback"), unless=True)
 """Packets come in by it and leave by it."""
@@ -100,9 +101,9 @@ _PASSES = When("type", ("vrf", "loopback"), unless=True)
 class Interface(ConfigObject):
     """A network interface; the id is the kernel's name.
 
-    One with a `vlan`, a `vrf_table`, `wireguard`, `pppoe`, `bridge`, `bond` or `loopback` is made by the
-    router, any other is there or not; a `pppoe` is there while its session is. Where `vrf_table` is 0,
-    `weir.model.vrf` chooses the table.
+    One with a `vlan`, a `vrf_table`, `wireguard`, `vxlan`, `gre`, `pppoe`, `bridge`, `bond` or `loopback` is
+    made by the router, any other is there or not; a `pppoe` is there while its session is. Where `vrf_table`
+    is 0, `weir.model.vrf` chooses the table.
     """
 
     kind: ClassVar[Kind] = "interface"
@@ -187,7 +188,8 @@ class Interface(ConfigObject):
             MIN_MTU_BYTES,
             MAX_MTU_BYTES,
             help="Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, "
-            "a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.",
+            "a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE "
+            "session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.",
         ),
     ] = None
     description: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
@@ -304,6 +306,12 @@ class Interface(ConfigObject):
     wireguard: Annotated[
         Wireguard | None, Group(Wireguard, label="WireGuard", help="An encrypted tunnel.")
     ] = None
+    vxlan: Annotated[
+        Vxlan | None, Group(Vxlan, label="VXLAN", help="A network of several places, in UDP packets.")
+    ] = None
+    gre: Annotated[
+        Gre | None, Group(Gre, label="GRE", help="A tunnel to one other router, without encryption.")
+    ] = None
     pppoe: Annotated[
         Pppoe | None,
         Group(Pppoe, label="PPPoE", help="A session with the provider, which gives the address."),
@@ -327,7 +335,19 @@ class Interface(ConfigObject):
     @property
     def is_point_to_point(self) -> bool:
         """Whether a route by it needs no gateway."""
-        return self.wireguard is not None or self.pppoe is not None
+        return self.wireguard is not None or self.pppoe is not None or self.gre is not None
+
+    @property
+    def tunnel(self) -> Vxlan | Gre | None:
+        """A tunnel whose ends are its own: they come with the device."""
+        return self.vxlan or self.gre
+
+    @property
+    def udp_port(self) -> int | None:
+        """Where the router takes packets of the tunnel that it is; None where it is none, or has no ports."""
+        if self.wireguard is not None:
+            return self.wireguard.listen_port
+        return None if self.vxlan is None else self.vxlan.port
 
 
 def members_of(interface: Interface) -> tuple[str, ...]:

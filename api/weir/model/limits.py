@@ -49,6 +49,10 @@ MIN_LINK_CHECK_MS, MAX_LINK_CHECK_MS = 10, 10_000
 MAX_PORT_PRIORITY, MAX_PORT_COST = 63, 65_535
 MAX_AGEING_S = 1_000_000
 """The limits of the kernel's STP (net/bridge/br_stp_if.c), and of IEEE 802.1D for the age."""
+MAX_VNI = (1 << 24) - 1
+MAX_VXLAN_REMOTES = 64
+MAX_GRE_KEY = (1 << 32) - 1
+
 MAX_VRF_TABLE = 65535
 """The kernel takes more; the number is that of the conntrack zone as well, which has 16 bits."""
 

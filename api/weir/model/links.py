@@ -45,7 +45,9 @@ class BridgePort:
 
     interface: Annotated[
         str,
-        _port("A port, VLAN or bond; it need not be configured.", "ethernet", "vlan", "bond"),
+        _port(
+            "A port, VLAN, VXLAN or bond; a port need not be configured.", "ethernet", "vlan", "vxlan", "bond"
+        ),
     ]
     pvid: Annotated[
         int,

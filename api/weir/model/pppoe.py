@@ -33,7 +33,7 @@ class Pppoe:
             "interface",
             INTERFACE_NAMES,
             own_rules=True,
-            offered=When("type", ("vrf", "loopback", "wireguard", "pppoe"), unless=True),
+            offered=When("type", ("vrf", "loopback", "wireguard", "gre", "pppoe"), unless=True),
             help="The interface that leads to the provider, which may be a VLAN; it needs no address and no "
             "zone.",
         ),

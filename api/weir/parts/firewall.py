@@ -22,6 +22,7 @@ from weir.parts.nat import around, translated
 from weir.parts.part import ReplacedPart
 from weir.parts.rule import FIXED_COUNTERS, NAT_CHAINS, PacketRule, SourceBound
 from weir.parts.sets import head_of
+from weir.parts.tunnels import let_in
 from weir.parts.zones import ESTABLISHED, NEIGHBOUR_DISCOVERY, Zones, apart, between, to_router, without_zone
 
 DHCPV6_CLIENT_PORT = 546
@@ -138,11 +139,15 @@ def _moved(before: Lengths, changes: Sequence[Change]) -> Lengths:
     return +after
 
 
-def _udp_services(interfaces: list[Interface]) -> Iterator[int]:
-    """Ports of the router's own services, which a WAN may reach once they are configured."""
-    for item in interfaces:
-        if item.wireguard is not None and not item.disabled:
-            yield item.wireguard.listen_port
+def _tunnels(interfaces: list[Interface]) -> Iterator[PacketRule]:
+    """What comes to the router for its tunnels, by any interface as yet. Who a peer of WireGuard is its key
+    says, so it may come from anywhere."""
+    open_ports = sorted(
+        item.wireguard.listen_port for item in interfaces if item.wireguard is not None and not item.disabled
+    )
+    if open_ports:
+        yield PacketRule("input", "accept", "tunnels", protocol="udp", ports=tuple(map(str, open_ports)))
+    yield from let_in(interfaces)
 
 
 def _made(
@@ -150,13 +155,13 @@ def _made(
 ) -> Iterator[PacketRule]:
     """What follows from zones and the policy. Zone policies come before what is dropped from a WAN."""
     zones = Zones.of(interfaces)
-    services = tuple(sorted(_udp_services(interfaces)))
+    tunnels = tuple(_tunnels(interfaces))
     yield from without_zone(zones)
-    yield from to_router(document, zones, tuple(map(str, services)))
+    yield from to_router(document, zones, tunnels)
     yield from between(document, zones)
     if wan:
         asking = tuple(item.id for item in interfaces if item.id in wan and item.dhcpv6 is not None)
-        yield from _firewall(policy, wan, services, asking)
+        yield from _firewall(policy, wan, tunnels, asking)
     yield from apart(zones)
 
 
@@ -184,7 +189,7 @@ def _in_vrfs(
 
 
 def _firewall(
-    policy: Firewall, wan: tuple[str, ...], udp_services: tuple[int, ...], asking: tuple[str, ...]
+    policy: Firewall, wan: tuple[str, ...], tunnels: Sequence[PacketRule], asking: tuple[str, ...]
 ) -> Iterator[PacketRule]:
     """The policy as rules. Without a WAN there are no rules of it. `asking` are WANs with DHCPv6."""
     if policy.drop_new_from_wan:
@@ -220,9 +225,7 @@ def _firewall(
         if policy.allowed_wan_tcp_ports:
             allowed = tuple(sorted(policy.allowed_wan_tcp_ports))
             yield PacketRule("input", "accept", "allowed services", wan, protocol="tcp", tcp_ports=allowed)
-        if udp_services:
-            ports = tuple(map(str, udp_services))
-            yield PacketRule("input", "accept", "tunnels", wan, protocol="udp", ports=ports)
+        yield from (replace(rule, in_interfaces=wan) for rule in tunnels)
         text = "everything else from a WAN to the router"
         yield PacketRule("input", "drop", text, wan, counter=f"{FIXED_COUNTERS}wan_router")
         yield PacketRule("forward", "accept", "answers to what was asked inside", wan, ct_states=ESTABLISHED)

@@ -12,18 +12,21 @@ from weir.model.interface import Interface, Vlan
 from weir.model.limits import USUAL_MTU_BYTES
 from weir.model.pppoe import USUAL_PPPOE_MTU_BYTES, mtu_below
 from weir.model.tree import vlan_parents
+from weir.model.underlay import WIREGUARD_MTU_BYTES, bridge_mtu, room_bytes
 from weir.model.vrf import table_of
 from weir.parts.bonds import bonded, made_with
 from weir.parts.part import EntriesPart
+from weir.parts.tunnels import TUNNELS, Ends, ends_of, kind_of, tunnel_made_with
 
 DEVICES = {
-    "wireguard": 1420,
+    "wireguard": WIREGUARD_MTU_BYTES,
     "dummy": USUAL_MTU_BYTES,
     "bridge": USUAL_MTU_BYTES,
     "bond": USUAL_MTU_BYTES,
+    **dict.fromkeys(sorted(TUNNELS), USUAL_MTU_BYTES),
 }
 """What is made out of nothing, by the kernel's name of its kind, with its MTU in bytes where none is
-configured: WireGuard adds up to 80 bytes to a packet."""
+configured; a tunnel has less, by what carries it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class NetworkSpec:
     """Of what the router makes out of nothing: the kernel's name of its kind; "" = it is none."""
     made_with: tuple[tuple[str, int], ...] = ()
     """What the kernel can be told only when it makes the device, by its own names."""
+    ends: Ends | None = None
+    """Of a VXLAN or GRE tunnel, which always has an MTU here."""
     dialled: bool = False
     """It is there while its PPPoE session is: pppd makes it, brings it up, and gives it address and MTU."""
     session_distance: int = 0
@@ -86,7 +91,7 @@ class NetworkPart(EntriesPart[NetworkSpec]):
         addresses = " ".join([*new.addresses, *asked])
         vrf = f" in VRF {new.vrf}," if new.vrf else ""
         vrf = f" VRF with table {new.vrf_table}," if new.vrf_table else vrf
-        vrf = f" {new.device},{vrf}" if new.device else vrf
+        vrf = f" {new.device}{f' {new.ends.text}' if new.ends else ''},{vrf}" if new.device else vrf
         if new.dialled:
             return f"{new.ifname} {'' if new.up else 'not '}by PPPoE"
         return f"{new.ifname}{vlan}{vrf} {state}{mtu} {addresses or 'without address'}"
@@ -94,6 +99,8 @@ class NetworkPart(EntriesPart[NetworkSpec]):
 
 def device_of(item: Interface) -> str:
     """The kernel's kind of what is made out of nothing; "" for another interface."""
+    if item.tunnel is not None:
+        return kind_of(item)
     if item.wireguard is not None:
         return "wireguard"
     if item.bridge is not None:
@@ -110,12 +117,16 @@ def known_mtu(document: Document, item: Interface) -> int | None:
         parent = document.interface(item.pppoe.parent)
         below = None if parent is None else known_mtu(document, parent)
         return item.mtu or min(USUAL_PPPOE_MTU_BYTES, mtu_below(below or USUAL_MTU_BYTES))
-    found = (mtu_of(each, None) for each in (item, *vlan_parents(document, item)))
+    found = (mtu_of(document, each, None) for each in (item, *vlan_parents(document, item)))
     return next((mtu for mtu in found if mtu is not None), None)
 
 
-def mtu_of(item: Interface, bond: Interface | None) -> int | None:
+def mtu_of(document: Document, item: Interface, bond: Interface | None) -> int | None:
     """What it gets; None = it is left as it is. `bond`: the one that it is a member of."""
+    if item.tunnel is not None:
+        return item.mtu or room_bytes(document, item)
+    if item.bridge is not None:
+        return item.mtu or bridge_mtu(document, item)
     usual_mtu = DEVICES.get(device_of(item)) if bond is None else bond.mtu or USUAL_MTU_BYTES
     return item.mtu or usual_mtu
 
@@ -126,7 +137,7 @@ def _spec(item: Interface, document: Document, bond: Interface | None) -> Networ
         ifname=item.id,
         up=not any(below.disabled for below in (item, *vlan_parents(document, item))),
         addresses=() if item.disabled else item.addresses,
-        mtu=mtu_of(item, bond) if session is None else None,
+        mtu=mtu_of(document, item, bond) if session is None else None,
         description=item.description,
         vlan=item.vlan,
         dhcp=item.addressing == "dhcp" and not item.disabled,
@@ -135,7 +146,8 @@ def _spec(item: Interface, document: Document, bond: Interface | None) -> Networ
         vrf=item.vrf,
         vrf_table=table_of(item) or 0,
         device=device,
-        made_with=() if item.bond is None else made_with(item.bond),
+        made_with=tunnel_made_with(item) if item.bond is None else made_with(item.bond),
+        ends=ends_of(item),
         dialled=session is not None,
         session_distance=session.distance if session is not None and session.default_route else 0,
         bond="" if bond is None else bond.id,

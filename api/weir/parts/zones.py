@@ -70,8 +70,8 @@ def without_zone(zones: Zones) -> Iterator[PacketRule]:
         yield replace(start, out_interfaces=names)
 
 
-def to_router(document: Document, zones: Zones, tunnels: Names) -> Iterator[PacketRule]:
-    """What each configured zone reaches of the router; `tunnels` are the UDP ports of WireGuard."""
+def to_router(document: Document, zones: Zones, tunnels: Sequence[PacketRule]) -> Iterator[PacketRule]:
+    """What each configured zone reaches of the router; `tunnels` are rules for them, by any interface."""
     for name, members in zones.configured:
         zone = document.get("zone", name)
         reaches = zone.reaches if isinstance(zone, Zone) else ()
@@ -79,7 +79,9 @@ def to_router(document: Document, zones: Zones, tunnels: Names) -> Iterator[Pack
             yield from _to_router(name, members, reaches, tunnels)
 
 
-def _to_router(name: str, members: Names, reaches: Names, tunnels: Names) -> Iterator[PacketRule]:
+def _to_router(
+    name: str, members: Names, reaches: Names, tunnels: Sequence[PacketRule]
+) -> Iterator[PacketRule]:
     made_by = f"zone/{name}"
     start = PacketRule("input", "accept", "", members, made_by=made_by)
     yield replace(start, comment=f"answers to what the router asked in zone {name}", ct_states=ESTABLISHED)
@@ -89,8 +91,11 @@ def _to_router(name: str, members: Names, reaches: Names, tunnels: Names) -> Ite
         match = replace(start, comment=f"{word} for zone {name}")
         for protocol, ports in _SERVICES.get(word, ()):
             yield replace(match, protocol=protocol, ports=ports)
-        if word == "tunnels" and tunnels:
-            yield replace(match, protocol="udp", ports=tunnels)
+        if word == "tunnels":
+            for rule in tunnels:
+                words = f"{rule.comment} for zone {name}"
+                owner = rule.made_by or made_by
+                yield replace(rule, comment=words, in_interfaces=members, made_by=owner)
         if word == "ping":
             yield replace(match, family=4, protocol="icmp", icmp_types=("echo-request",))
             yield replace(match, family=6, protocol="icmpv6", icmp_types=("echo-request",))

@@ -6153,6 +6153,19 @@ export interface components {
             private_key: components["schemas"]["SecretState"] | null;
             listen_port: number;
         };
+        Vxlan: {
+            vni: number;
+            remotes: string[];
+            local: string | null;
+            port: number;
+            learning: boolean;
+        };
+        Gre: {
+            remote: string;
+            local: string | null;
+            key: number | null;
+            ttl: number;
+        };
         Pppoe: {
             parent: string;
             username: string;
@@ -6239,7 +6252,7 @@ export interface components {
             fast_path: "off" | "on" | "established" | null;
             fast_path_reason: string | null;
         };
-        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["WireguardInterface"] | components["schemas"]["PppoeInterface"] | components["schemas"]["BridgeInterface"] | components["schemas"]["BondInterface"] | components["schemas"]["LoopbackInterface"];
+        Interface: components["schemas"]["EthernetInterface"] | components["schemas"]["VlanInterface"] | components["schemas"]["VrfInterface"] | components["schemas"]["WireguardInterface"] | components["schemas"]["VxlanInterface"] | components["schemas"]["GreInterface"] | components["schemas"]["PppoeInterface"] | components["schemas"]["BridgeInterface"] | components["schemas"]["BondInterface"] | components["schemas"]["LoopbackInterface"];
         InterfacePage: {
             states: components["schemas"]["InterfaceState"][] | null;
             items: components["schemas"]["Interface"][];
@@ -6328,6 +6341,46 @@ export interface components {
              */
             listen_port: number;
         };
+        VxlanInput: {
+            /** @description The number of the network, the same at every end. */
+            vni: number;
+            /** @description The other ends, all IPv4 or all IPv6. Broadcasts, multicast and frames to an address that was not learnt go to each of them; frames are taken from these alone. */
+            remotes?: string[] | null;
+            /**
+             * @description The router's address that frames are sent from. null: the one that leads to the remote, IPv4 only.
+             * @default null
+             */
+            local: string | null;
+            /**
+             * @description Of both ends; some older devices have 8472.
+             * @default 4789
+             */
+            port: number;
+            /**
+             * @description Which address is behind which remote is learnt from the frames that come. Without it every frame goes to every remote.
+             * @default true
+             */
+            learning: boolean;
+        };
+        GreInput: {
+            /** @description The address of the other end. */
+            remote: string;
+            /**
+             * @description The router's address that packets are sent from, of the remote's family. null: the one that leads to the remote, IPv4 only.
+             * @default null
+             */
+            local: string | null;
+            /**
+             * @description The key tells tunnels between the same two addresses apart; both ends have it. It is no secret.
+             * @default null
+             */
+            key: number | null;
+            /**
+             * @description Of the packets that carry others: how many routers they pass.
+             * @default 64
+             */
+            ttl: number;
+        };
         PppoeInput: {
             /** @description The interface that leads to the provider, which may be a VLAN; it needs no address and no zone. */
             parent: string;
@@ -6370,7 +6423,7 @@ export interface components {
             keepalive_s: number;
         };
         BridgePortInput: {
-            /** @description A port, VLAN or bond; it need not be configured. */
+            /** @description A port, VLAN, VXLAN or bond; a port need not be configured. */
             interface: string;
             /**
              * @description The VLAN of frames without a tag, which leave without one. 0: such frames are dropped.
@@ -6511,12 +6564,12 @@ export interface components {
             miimon_ms: number;
         };
         LoopbackInput: Record<string, never>;
-        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["WireguardInterfaceUpsertInput"] | components["schemas"]["PppoeInterfaceUpsertInput"] | components["schemas"]["BridgeInterfaceUpsertInput"] | components["schemas"]["BondInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
+        InterfaceUpsertInput: components["schemas"]["EthernetInterfaceUpsertInput"] | components["schemas"]["VlanInterfaceUpsertInput"] | components["schemas"]["VrfInterfaceUpsertInput"] | components["schemas"]["WireguardInterfaceUpsertInput"] | components["schemas"]["VxlanInterfaceUpsertInput"] | components["schemas"]["GreInterfaceUpsertInput"] | components["schemas"]["PppoeInterfaceUpsertInput"] | components["schemas"]["BridgeInterfaceUpsertInput"] | components["schemas"]["BondInterfaceUpsertInput"] | components["schemas"]["LoopbackInterfaceUpsertInput"];
         InterfaceBulkInput: {
             upsert?: components["schemas"]["InterfaceUpsertInput"][];
             delete?: string[];
         };
-        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["PppoeInterfaceInput"] | components["schemas"]["BridgeInterfaceInput"] | components["schemas"]["BondInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
+        InterfaceInput: components["schemas"]["EthernetInterfaceInput"] | components["schemas"]["VlanInterfaceInput"] | components["schemas"]["VrfInterfaceInput"] | components["schemas"]["WireguardInterfaceInput"] | components["schemas"]["VxlanInterfaceInput"] | components["schemas"]["GreInterfaceInput"] | components["schemas"]["PppoeInterfaceInput"] | components["schemas"]["BridgeInterfaceInput"] | components["schemas"]["BondInterfaceInput"] | components["schemas"]["LoopbackInterfaceInput"];
         Dhcpv6Patch: {
             /** @description The length of the prefix that is asked for; the provider decides. A /56 is enough for 256 networks, a /64 for one. */
             pd_hint?: number | null;
@@ -6564,6 +6617,28 @@ export interface components {
             } | null;
             /** @description The UDP port on which peers reach the router; open on every WAN. */
             listen_port?: number | null;
+        };
+        VxlanPatch: {
+            /** @description The number of the network, the same at every end. */
+            vni?: number | null;
+            /** @description The other ends, all IPv4 or all IPv6. Broadcasts, multicast and frames to an address that was not learnt go to each of them; frames are taken from these alone. */
+            remotes?: string[] | null;
+            /** @description The router's address that frames are sent from. null: the one that leads to the remote, IPv4 only. */
+            local?: string | null;
+            /** @description Of both ends; some older devices have 8472. */
+            port?: number | null;
+            /** @description Which address is behind which remote is learnt from the frames that come. Without it every frame goes to every remote. */
+            learning?: boolean | null;
+        };
+        GrePatch: {
+            /** @description The address of the other end. */
+            remote?: string | null;
+            /** @description The router's address that packets are sent from, of the remote's family. null: the one that leads to the remote, IPv4 only. */
+            local?: string | null;
+            /** @description The key tells tunnels between the same two addresses apart; both ends have it. It is no secret. */
+            key?: number | null;
+            /** @description Of the packets that carry others: how many routers they pass. */
+            ttl?: number | null;
         };
         PppoePatch: {
             /** @description The interface that leads to the provider, which may be a VLAN; it needs no address and no zone. */
@@ -6645,7 +6720,7 @@ export interface components {
              * @description What it is made as. It follows from the other fields where it is left out.
              * @enum {string|null}
              */
-            type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "pppoe" | "bridge" | "bond" | "loopback" | null;
+            type?: "ethernet" | "vlan" | "vrf" | "wireguard" | "vxlan" | "gre" | "pppoe" | "bridge" | "bond" | "loopback" | null;
             /** @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone. */
             role?: string | null;
             /** @description With host bits and prefix length, such as 192.0.2.1/24. */
@@ -6666,7 +6741,7 @@ export interface components {
             delegated?: components["schemas"]["DelegatedPatch"] | null;
             /** @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced. */
             ra?: components["schemas"]["AnnouncementPatch"] | null;
-            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500. */
+            /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it. */
             mtu?: number | null;
             /** @description For people. */
             description?: string | null;
@@ -6707,6 +6782,10 @@ export interface components {
             vrf_table?: number | null;
             /** @description An encrypted tunnel. */
             wireguard?: components["schemas"]["WireguardPatch"] | null;
+            /** @description A network of several places, in UDP packets. */
+            vxlan?: components["schemas"]["VxlanPatch"] | null;
+            /** @description A tunnel to one other router, without encryption. */
+            gre?: components["schemas"]["GrePatch"] | null;
             /** @description A session with the provider, which gives the address. */
             pppoe?: components["schemas"]["PppoePatch"] | null;
             /** @description A switch of several ports. */
@@ -9484,7 +9563,7 @@ export interface components {
             total: number;
         };
         ZoneCreateInput: {
-            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
             reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
             /**
              * @description A note for people.
@@ -9494,7 +9573,7 @@ export interface components {
             id: string;
         };
         ZoneUpsertInput: {
-            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
             reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
             /**
              * @description A note for people.
@@ -9510,7 +9589,7 @@ export interface components {
             delete?: string[];
         };
         ZoneInput: {
-            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
             reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
             /**
              * @description A note for people.
@@ -9519,7 +9598,7 @@ export interface components {
             comment: string;
         };
         ZonePatch: {
-            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard. any: all of it. */
+            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
             reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
             /** @description A note for people. */
             comment?: string | null;
@@ -14523,7 +14602,7 @@ export interface components {
             comment: string;
         };
         /** @description The fields of a interface as they are configured. */
-        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["WireguardInterfaceObject"] | components["schemas"]["PppoeInterfaceObject"] | components["schemas"]["BridgeInterfaceObject"] | components["schemas"]["BondInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
+        InterfaceObject: components["schemas"]["EthernetInterfaceObject"] | components["schemas"]["VlanInterfaceObject"] | components["schemas"]["VrfInterfaceObject"] | components["schemas"]["WireguardInterfaceObject"] | components["schemas"]["VxlanInterfaceObject"] | components["schemas"]["GreInterfaceObject"] | components["schemas"]["PppoeInterfaceObject"] | components["schemas"]["BridgeInterfaceObject"] | components["schemas"]["BondInterfaceObject"] | components["schemas"]["LoopbackInterfaceObject"];
         /** @description The fields of a wireguard peer as they are configured. */
         WireguardPeerObject: {
             id: string;
@@ -16150,6 +16229,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: null;
@@ -16189,6 +16270,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: null;
@@ -16228,6 +16311,8 @@ export interface components {
             vrf: string | null;
             vrf_table: number;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: null;
@@ -16267,6 +16352,90 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: components["schemas"]["Wireguard"];
+            vxlan: null;
+            gre: null;
+            pppoe: null;
+            bridge: null;
+            bond: null;
+            loopback: null;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceInKernel"] | null;
+        };
+        /** @description A network of several places, whose frames go in UDP packets. */
+        VxlanInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vxlan";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
+            ra: components["schemas"]["Announcement"] | null;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            mss_clamp: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            vxlan: components["schemas"]["Vxlan"];
+            gre: null;
+            pppoe: null;
+            bridge: null;
+            bond: null;
+            loopback: null;
+            disabled: boolean;
+            etag: string | null;
+            warnings: components["schemas"]["Finding"][];
+            /** @description False where the kernel has it and the configuration does not name it. */
+            configured: boolean;
+            state: components["schemas"]["InterfaceInKernel"] | null;
+        };
+        /** @description A tunnel to one other router, without encryption. */
+        GreInterface: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gre";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
+            ra: components["schemas"]["Announcement"] | null;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            mss_clamp: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            vxlan: null;
+            gre: components["schemas"]["Gre"];
             pppoe: null;
             bridge: null;
             bond: null;
@@ -16306,6 +16475,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: components["schemas"]["Pppoe"];
             bridge: null;
             bond: null;
@@ -16345,6 +16516,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: components["schemas"]["Bridge"];
             bond: null;
@@ -16384,6 +16557,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: components["schemas"]["Bond"];
@@ -16423,6 +16598,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: null;
@@ -16476,7 +16653,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -16533,6 +16710,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -16585,7 +16764,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -16643,6 +16822,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -16695,7 +16876,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -16753,6 +16934,8 @@ export interface components {
             /** @description A VRF with this routing table, which no other has; 0: a table that goes by the VRF's name. */
             vrf_table: number;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -16805,7 +16988,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -16863,6 +17046,8 @@ export interface components {
             vrf_table?: null;
             /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -16873,13 +17058,13 @@ export interface components {
              */
             disabled: boolean;
         };
-        /** @description A session with the provider of a DSL or fibre line. */
-        PppoeInterfaceInput: {
+        /** @description A network of several places, whose frames go in UDP packets. */
+        VxlanInterfaceInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "pppoe";
+            type: "vxlan";
             /**
              * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
@@ -16915,7 +17100,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -16972,6 +17157,232 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            /** @description A network of several places, in UDP packets. */
+            vxlan: components["schemas"]["VxlanInput"];
+            gre?: null;
+            pppoe?: null;
+            bridge?: null;
+            bond?: null;
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description A tunnel to one other router, without encryption. */
+        GreInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gre";
+            /**
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
+             * @default none
+             */
+            role: string;
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            vxlan?: null;
+            /** @description A tunnel to one other router, without encryption. */
+            gre: components["schemas"]["GreInput"];
+            pppoe?: null;
+            bridge?: null;
+            bond?: null;
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        /** @description A session with the provider of a DSL or fibre line. */
+        PppoeInterfaceInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "pppoe";
+            /**
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
+             * @default none
+             */
+            role: string;
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             /** @description A session with the provider, which gives the address. */
             pppoe: components["schemas"]["PppoeInput"];
             bridge?: null;
@@ -17025,7 +17436,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -17082,6 +17493,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             /** @description A switch of several ports. */
             bridge: components["schemas"]["BridgeInput"];
@@ -17135,7 +17548,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -17192,6 +17605,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             /** @description Several ports that are one link. */
@@ -17245,7 +17660,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -17302,6 +17717,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -17355,7 +17772,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -17412,6 +17829,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -17467,7 +17886,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -17525,6 +17944,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -17580,7 +18001,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -17638,6 +18059,8 @@ export interface components {
             /** @description A VRF with this routing table, which no other has; 0: a table that goes by the VRF's name. */
             vrf_table: number;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -17693,7 +18116,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -17751,6 +18174,8 @@ export interface components {
             vrf_table?: null;
             /** @description An encrypted tunnel. */
             wireguard: components["schemas"]["WireguardInput"];
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -17764,13 +18189,13 @@ export interface components {
             /** @description Refuse unless the object still has it. */
             etag?: string;
         };
-        /** @description A session with the provider of a DSL or fibre line. */
-        PppoeInterfaceUpsertInput: {
+        /** @description A network of several places, whose frames go in UDP packets. */
+        VxlanInterfaceUpsertInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "pppoe";
+            type: "vxlan";
             /**
              * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
              * @default none
@@ -17806,7 +18231,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -17863,6 +18288,238 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            /** @description A network of several places, in UDP packets. */
+            vxlan: components["schemas"]["VxlanInput"];
+            gre?: null;
+            pppoe?: null;
+            bridge?: null;
+            bond?: null;
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description A tunnel to one other router, without encryption. */
+        GreInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gre";
+            /**
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
+             * @default none
+             */
+            role: string;
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            vxlan?: null;
+            /** @description A tunnel to one other router, without encryption. */
+            gre: components["schemas"]["GreInput"];
+            pppoe?: null;
+            bridge?: null;
+            bond?: null;
+            loopback?: null;
+            /**
+             * @description Down, without addresses, not shaped.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        /** @description A session with the provider of a DSL or fibre line. */
+        PppoeInterfaceUpsertInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "pppoe";
+            /**
+             * @description Decides what passes. `wan` is outside: firewall and masquerading apply there. `lan` reaches the router, the WAN and other LANs. A zone of your own reaches what it and zone policies say. `none`: nothing passes and nothing is reached. `open` has what interfaces without a role had in earlier releases. Every enabled interface is shaped, whatever its zone.
+             * @default none
+             */
+            role: string;
+            /** @description With host bits and prefix length, such as 192.0.2.1/24. */
+            addresses?: string[] | null;
+            /**
+             * @description `dhcp`: an IPv4 address and routes by DHCP, beside the addresses.
+             * @default static
+             * @enum {string}
+             */
+            addressing: "static" | "dhcp";
+            /**
+             * @description `auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), beside the addresses. A static route to ::/0 wins.
+             * @default static
+             * @enum {string}
+             */
+            ipv6_addressing: "static" | "auto";
+            /**
+             * @description Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from link-local address to link-local address. null: nothing is asked for.
+             * @default null
+             */
+            dhcpv6: components["schemas"]["Dhcpv6Input"] | null;
+            /**
+             * @description An IPv6 network of the prefix that a WAN was given, beside the addresses. Hosts learn it by router advertisements.
+             * @default null
+             */
+            delegated: components["schemas"]["DelegatedInput"] | null;
+            /**
+             * @description Hosts behind it make IPv6 addresses of the prefixes of its static addresses and of its delegated one, and take the router as their default gateway. null: nothing is announced.
+             * @default null
+             */
+            ra: components["schemas"]["AnnouncementInput"] | null;
+            /**
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
+             * @default null
+             */
+            mtu: number | null;
+            /**
+             * @description For people.
+             * @default
+             */
+            description: string;
+            /**
+             * @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap.
+             * @default 0
+             */
+            overhead_bytes: number;
+            /**
+             * @description How limits are kept; `auto` takes the best that the kernel can do, and `system` says which and why.
+             * @default auto
+             * @enum {string}
+             */
+            shaper: "auto" | "edt" | "police" | "htb";
+            /**
+             * @description Whether packets that conform are forwarded in XDP. `auto` where the device and the kernel can and nobody else has to see them; `state` says whether they are and why.
+             * @default auto
+             * @enum {string}
+             */
+            fast_path: "auto" | "off";
+            /**
+             * @description Forwarded packets of addresses behind it that are in no queue. `allow`: unlimited, but for a queue that has the interface as target. `queue`: to that queue, and dropped while that queue is not active. `drop`: dropped.
+             * @default allow
+             * @enum {string}
+             */
+            unknown: "allow" | "queue" | "drop";
+            /**
+             * @description Which sources it forwards. `loose`: those that there is a way to; `strict`: those whose way back is this interface (BCP 38). The first setup chooses `strict` for LAN and `loose` for WAN.
+             * @default off
+             * @enum {string}
+             */
+            reverse_path: "off" | "loose" | "strict";
+            /**
+             * @description `auto`: where the MTU that is configured, or that it is made with, is below 1,500 bytes, TCP connections that pass it are told to send segments that fit, as many networks lose the message that a packet is too big (RFC 2923). Their first packets then go by the network stack. `off`: they are left as they are.
+             * @default auto
+             * @enum {string}
+             */
+            mss_clamp: "auto" | "off";
+            /**
+             * @description Whose addresses are behind it: a target `10.0.0.0/24@2` holds where the domain is 2, one without `@` where it is 0.
+             * @default 0
+             */
+            domain: number;
+            vlan?: null;
+            /**
+             * @description The VRF that it is in: routes and addresses of its own.
+             * @default null
+             */
+            vrf: string | null;
+            vrf_table?: null;
+            wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             /** @description A session with the provider, which gives the address. */
             pppoe: components["schemas"]["PppoeInput"];
             bridge?: null;
@@ -17919,7 +18576,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -17976,6 +18633,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             /** @description A switch of several ports. */
             bridge: components["schemas"]["BridgeInput"];
@@ -18032,7 +18691,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -18089,6 +18748,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             /** @description Several ports that are one link. */
@@ -18145,7 +18806,7 @@ export interface components {
              */
             ra: components["schemas"]["AnnouncementInput"] | null;
             /**
-             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a PPPoE session at most 1,492, a bridge or bond 1,500.
+             * @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.
              * @default null
              */
             mtu: number | null;
@@ -18202,6 +18863,8 @@ export interface components {
             vrf: string | null;
             vrf_table?: null;
             wireguard?: null;
+            vxlan?: null;
+            gre?: null;
             pppoe?: null;
             bridge?: null;
             bond?: null;
@@ -18244,6 +18907,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: null;
@@ -18278,6 +18943,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: null;
@@ -18312,6 +18979,8 @@ export interface components {
             vrf: string | null;
             vrf_table: number;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: null;
@@ -18346,6 +19015,80 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: components["schemas"]["Wireguard"];
+            vxlan: null;
+            gre: null;
+            pppoe: null;
+            bridge: null;
+            bond: null;
+            loopback: null;
+            disabled: boolean;
+        };
+        /** @description A network of several places, whose frames go in UDP packets. */
+        VxlanInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "vxlan";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
+            ra: components["schemas"]["Announcement"] | null;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            mss_clamp: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            vxlan: components["schemas"]["Vxlan"];
+            gre: null;
+            pppoe: null;
+            bridge: null;
+            bond: null;
+            loopback: null;
+            disabled: boolean;
+        };
+        /** @description A tunnel to one other router, without encryption. */
+        GreInterfaceObject: {
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gre";
+            role: string;
+            addresses: string[];
+            addressing: string;
+            ipv6_addressing: string;
+            dhcpv6: components["schemas"]["Dhcpv6"] | null;
+            delegated: components["schemas"]["Delegated"] | null;
+            ra: components["schemas"]["Announcement"] | null;
+            mtu: number | null;
+            description: string;
+            overhead_bytes: number;
+            shaper: string;
+            fast_path: string;
+            unknown: string;
+            reverse_path: string;
+            mss_clamp: string;
+            domain: number;
+            vlan: null;
+            vrf: string | null;
+            vrf_table: null;
+            wireguard: null;
+            vxlan: null;
+            gre: components["schemas"]["Gre"];
             pppoe: null;
             bridge: null;
             bond: null;
@@ -18380,6 +19123,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: components["schemas"]["Pppoe"];
             bridge: null;
             bond: null;
@@ -18414,6 +19159,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: components["schemas"]["Bridge"];
             bond: null;
@@ -18448,6 +19195,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: components["schemas"]["Bond"];
@@ -18482,6 +19231,8 @@ export interface components {
             vrf: string | null;
             vrf_table: null;
             wireguard: null;
+            vxlan: null;
+            gre: null;
             pppoe: null;
             bridge: null;
             bond: null;

@@ -44,6 +44,8 @@ const port = (id: string, role: string, address: string): Interface => ({
   vrf: null,
   vrf_table: null,
   wireguard: null,
+  vxlan: null,
+  gre: null,
   pppoe: null,
   bridge: null,
   bond: null,

@@ -17,7 +17,18 @@ from weir.model.objects import Kind
 from weir.model.packed_changes import kinds_of
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View
-from weir.model.rules import devices, hierarchy, members, network, rates, sessions, targets, vlans, vrfs
+from weir.model.rules import (
+    devices,
+    hierarchy,
+    members,
+    network,
+    rates,
+    sessions,
+    targets,
+    tunnels,
+    vlans,
+    vrfs,
+)
 from weir.model.rules.naming import NAMED, naming_findings
 from weir.model.rules.removal import kinds_that_are_named, removal_findings
 
@@ -31,6 +42,7 @@ _WRITTEN: tuple[Rule, ...] = (
     *devices.RULES,
     *members.RULES,
     *sessions.RULES,
+    *tunnels.RULES,
 )
 """Those that look at a whole hierarchy, or at several kinds, and so are not in a declaration."""
 

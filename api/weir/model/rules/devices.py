@@ -34,6 +34,8 @@ def frameless(interface: Interface) -> str:
     """What an interface without Ethernet frames is called; "" for others."""
     if interface.wireguard is not None:
         return "WireGuard tunnel"
+    if interface.gre is not None:
+        return "GRE tunnel"
     if interface.pppoe is not None:
         return "PPPoE session"
     return "loopback" if interface.loopback is not None else ""

@@ -10,10 +10,10 @@ from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change
 from weir.model.frames import ranges_of, ranges_text, vlan_ids
 from weir.model.interface import Interface, members_of
-from weir.model.limits import USUAL_MTU_BYTES
 from weir.model.links import Bridge, BridgePort
 from weir.model.problem import Finding
 from weir.model.rule import Reach, Rule, View, all_after, caused_by, error, own, warning
+from weir.model.underlay import bridge_mtu, room_bytes
 from weir.model.zones import NO_ZONE, OPEN
 
 PORTS, MEMBERS = "bridge.ports", "bond.members"
@@ -48,7 +48,7 @@ def member_form(view: View, interface: Interface) -> Iterator[Finding]:
             yield error("cycle", interface, _field(interface), text)
         member = view.document.interface(name)
         if member is not None:
-            yield from _of_member(interface, member)
+            yield from _of_member(view, interface, member)
 
 
 def _contains(view: View, name: str, wanted: str) -> bool:
@@ -68,14 +68,15 @@ def _contains(view: View, name: str, wanted: str) -> bool:
 _UNFIT = {
     "vrf_table": "a VRF",
     "wireguard": "a WireGuard tunnel, which has no Ethernet frames",
+    "gre": "a GRE tunnel, which has no Ethernet frames",
     "pppoe": "a PPPoE session, which has no Ethernet frames",
     "loopback": "a loopback",
     "bridge": "a bridge",
 }
-_UNFIT_FOR_BONDS = {**_UNFIT, "bond": "a bond", "vlan": "a VLAN"}
+_UNFIT_FOR_BONDS = {**_UNFIT, "bond": "a bond", "vlan": "a VLAN", "vxlan": "a VXLAN"}
 
 
-def _of_member(master: Interface, member: Interface) -> Iterator[Finding]:
+def _of_member(view: View, master: Interface, member: Interface) -> Iterator[Finding]:
     unfit, where = _UNFIT if master.bond is None else _UNFIT_FOR_BONDS, _field(master)
     what = next((words for field, words in unfit.items() if getattr(member, field) is not None), "")
     if what:
@@ -95,22 +96,25 @@ def _of_member(master: Interface, member: Interface) -> Iterator[Finding]:
         if is_set:
             text = f"{member.id} belongs to {master.id}, so it cannot {has} {master.id}"
             yield error("member-with-its-own", master, where, text)
-    yield from _mtu_of_member(master, member)
+    yield from _mtu_of_member(view, master, member)
     if member.disabled and not master.disabled:
         text = f"{member.id} is disabled, so nothing passes {master.id} there"
         yield warning("interface-disabled", master, where, text)
 
 
-def _mtu_of_member(master: Interface, member: Interface) -> Iterator[Finding]:
-    sent_bytes = master.mtu or USUAL_MTU_BYTES
-    if member.mtu is None:
+def _mtu_of_member(view: View, master: Interface, member: Interface) -> Iterator[Finding]:
+    sent_bytes = master.mtu or bridge_mtu(view.document, master)
+    member_bytes = member.mtu
+    if member.vxlan is not None and member_bytes is None:
+        member_bytes = room_bytes(view.document, member)
+    if member_bytes is None:
         return
-    if master.bond is not None and sent_bytes != member.mtu:
-        text = f"{member.id} has the MTU {member.mtu} and its bond {master.id} {sent_bytes}: leave that of "
+    if master.bond is not None and sent_bytes != member_bytes:
+        text = f"{member.id} has the MTU {member_bytes} and its bond {master.id} {sent_bytes}: leave that of "
         yield error("mtu-unlike-bond", master, "mtu", f"{text}{member.id} out, it has the bond's then")
-    elif sent_bytes > member.mtu:
+    elif sent_bytes > member_bytes:
         text = f"{master.id} sends packets of {sent_bytes} bytes, and the MTU of its port "
-        yield error("mtu-above-port", master, "mtu", f"{text}{member.id} is {member.mtu}")
+        yield error("mtu-above-port", master, "mtu", f"{text}{member.id} is {member_bytes}")
 
 
 def bond_form(_view: View, interface: Interface) -> Iterator[Finding]:

@@ -13,6 +13,15 @@ function made(item: Interface): readonly [what: string, more: string, title?: st
   const table = item.vrf_table || item.state?.vrf_table;
   if (table || item.vrf_table === 0) return ["VRF", table ? `table ${table}` : ""];
   if (item.wireguard) return ["WireGuard", `UDP port ${item.wireguard.listen_port}`];
+  if (item.vxlan) {
+    const { vni, remotes } = item.vxlan;
+    return [
+      `VXLAN ${vni}`,
+      remotes.length === 1 ? `to ${remotes[0]}` : `to ${remotes.length} remotes`,
+      remotes.join(", "),
+    ];
+  }
+  if (item.gre) return ["GRE", `to ${item.gre.remote}`];
   if (item.pppoe) return ["PPPoE", `over ${item.pppoe.parent}`];
   if (item.bridge) {
     const ports = item.bridge.ports.map((port) => port.interface);

@@ -22,6 +22,8 @@ function vlanName({ vlan }: Draft, others: readonly Row[]): string {
 const NAMES: Readonly<Record<string, string>> = {
   vrf: "blue",
   wireguard: "wg0",
+  vxlan: "vxlan1",
+  gre: "gre1",
   pppoe: "dsl0",
   bridge: "br0",
   bond: "bond0",
