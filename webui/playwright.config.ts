@@ -1,19 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { defineConfig } from "@playwright/test";
-
-/** Debian's Chromium, kept from looking for anything outside of the lab. */
-export const CHROMIUM = {
-  executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium",
-  args: [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-  ],
-};
+import { CHROMIUM } from "./scripts/chromium.mjs";
 
 export default defineConfig({
   testDir: "e2e",

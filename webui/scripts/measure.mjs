@@ -10,6 +10,7 @@
 import { chromium } from "@playwright/test";
 import path from "node:path";
 import { preview } from "vite";
+import { CHROMIUM } from "./chromium.mjs";
 
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const QUEUES = 10_000;
@@ -20,15 +21,6 @@ const SCROLL_S = 4;
 const SCROLL_PX_PER_S = 4_000;
 const LIVE_S = 8;
 const root = path.resolve(import.meta.dirname, "..");
-const launch = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 /** Scrolls the grid at an even speed and counts the frames; the last row reached tells that it really went there. */
 const scrolled = async ({ seconds, speed }) => {
@@ -133,10 +125,7 @@ const server = await preview({
   logLevel: "error",
 });
 const url = server.resolvedUrls.local[0].replace(/\/$/, "");
-const browser = await chromium.launch({
-  executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium",
-  args: launch,
-});
+const browser = await chromium.launch(CHROMIUM);
 const result = { scroll_fps: [], scroll_ms: [], kind_fps: [], kind_ms: [], live_ms: [] };
 try {
   for (let round = 0; round < ROUNDS; round++) {

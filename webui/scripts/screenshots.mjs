@@ -8,6 +8,7 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { OWN_PASSWORD, Router } from "./screens/router.mjs";
 import { screensFor } from "./screens/screens.mjs";
+import { CHROMIUM } from "./chromium.mjs";
 
 const url = process.env.WEIR_URL ?? "http://127.0.0.1:8080";
 const password = process.env.WEIR_ADMIN_PASSWORD ?? OWN_PASSWORD;
@@ -66,19 +67,7 @@ async function take(context, router, [name, screen]) {
   }
 }
 
-const launch = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-const browser = await chromium.launch({
-  executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium",
-  args: launch,
-});
+const browser = await chromium.launch(CHROMIUM);
 mkdirSync(out, { recursive: true });
 const begun = Date.now();
 const outside = await browser.newContext({ baseURL: url });

@@ -6,6 +6,7 @@
 // WEIR_URL, WEIR_ADMIN_USER and WEIR_ADMIN_PASSWORD (one-time or own) say which router; ROUNDS how often.
 import { chromium } from "@playwright/test";
 import { OWN_PASSWORD, Router } from "./screens/router.mjs";
+import { CHROMIUM } from "./chromium.mjs";
 
 const url = process.env.WEIR_URL ?? "http://127.0.0.1:8080";
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
@@ -13,15 +14,6 @@ const QUIET_MS = 300;
 const LIMIT_MS = 10_000;
 const BETWEEN_MS = 200;
 const AHEAD_MS = 5_000;
-const launch = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 /** In the page, before its own scripts: how many answers it waits for. The stream of measurements never ends. */
 const countAnswers = () => {
@@ -83,10 +75,7 @@ async function round(context, found) {
   await page.close();
 }
 
-const browser = await chromium.launch({
-  executablePath: process.env.WEIR_CHROMIUM ?? "/usr/bin/chromium",
-  args: launch,
-});
+const browser = await chromium.launch(CHROMIUM);
 const found = {};
 try {
   const context = await browser.newContext({ baseURL: url, viewport: { width: 1440, height: 900 } });
