@@ -3,10 +3,15 @@ import { ActionIcon } from "@mantine/core";
 import { IconChevronRight, IconChevronsLeft, IconChevronsRight } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useState, type KeyboardEvent } from "react";
+import { isPinned, movePin, togglePin, usePins } from "@/table/pins";
+import type { View } from "@/table/views";
 import { SeverityIcon } from "@/ui/blocks";
 import classes from "./Frame.module.css";
 import { illsAt, illWords, useIlls, type Ill } from "./ills";
-import { NAV, type NavArea, type NavItem } from "./nav";
+import { NAV, pathOf, type NavArea, type NavItem } from "./nav";
+import { PinButton } from "./PinButton";
+import { PinMenu, type PinPlace } from "./PinMenu";
+import { Pinned } from "./Pinned";
 import { useAreas } from "./useAreas";
 
 const FOLD_KEY = "weir.nav-folded";
@@ -68,25 +73,49 @@ function Pages({
   folded: boolean;
   onClose: () => void;
 }) {
+  const pins = usePins();
   return items.map((item) => {
     const here = illsAt(ills, [item]);
     return (
-      <li key={item.label}>
+      <li key={item.label} className={classes.entry}>
         <Link
           to={item.to}
           params={{ page: item.page }}
           className={classes.link}
           activeOptions={{ exact: item.to === "/", includeSearch: false }}
           {...namesOf(item.label, here, folded)}
+          data-at={pathOf(item)}
+          data-name={item.label}
           onClick={onClose}
         >
           <item.icon size={17} stroke={1.6} aria-hidden="true" />
           <span>{item.label}</span>
           <Mark ills={here} />
         </Link>
+        <PinButton view={{ name: item.label, at: pathOf(item) }} pins={pins} />
       </li>
     );
   });
+}
+
+/** The page or view of the line that has this element. */
+function viewAt(target: EventTarget | null): View | null {
+  const line = target instanceof Element ? target.closest<HTMLElement>("[data-at]") : null;
+  const { at, name } = line?.dataset ?? {};
+  return at === undefined || name === undefined ? null : { at, name };
+}
+
+/** `*` pins a line and unpins it; Alt with an arrow moves a pinned one. */
+function onPinKey(event: KeyboardEvent<HTMLElement>): boolean {
+  const view = viewAt(document.activeElement);
+  if (!view || event.ctrlKey || event.metaKey) return false;
+  const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  if (event.altKey && by !== undefined && isPinned(view.at)) movePin(view.at, by);
+  else if (!event.altKey && event.key === "*") togglePin(view);
+  else return false;
+  event.preventDefault();
+  event.stopPropagation();
+  return true;
 }
 
 /** The line of an area, which opens and folds its pages. Folded, it says what is ill in them. */
@@ -118,6 +147,7 @@ interface AreaProps {
 
 export function NavBar({ open, onClose }: { open: boolean; onClose: () => void }) {
   const [folded, setFolded] = useState(() => localStorage.getItem(FOLD_KEY) === "1");
+  const [place, setPlace] = useState<PinPlace | null>(null);
   const areas = useAreas();
   const ills = useIlls();
   const fold = () => {
@@ -134,8 +164,17 @@ export function NavBar({ open, onClose }: { open: boolean; onClose: () => void }
         data-open={open}
         data-folded={folded}
         aria-label="Main"
-        onKeyDown={onArrow}
+        onKeyDown={(event) => {
+          if (!onPinKey(event)) onArrow(event);
+        }}
+        onContextMenu={(event) => {
+          const view = viewAt(event.target);
+          if (!view || event.shiftKey) return;
+          event.preventDefault();
+          setPlace({ view, x: event.clientX, y: event.clientY });
+        }}
       >
+        <Pinned folded={folded} onClose={onClose} />
         <ul>
           <Pages items={NAV.top} ills={ills} folded={folded} onClose={onClose} />
         </ul>
@@ -163,6 +202,7 @@ export function NavBar({ open, onClose }: { open: boolean; onClose: () => void }
           {folded ? <IconChevronsRight size={16} /> : <IconChevronsLeft size={16} />}
         </ActionIcon>
       </nav>
+      {place ? <PinMenu place={place} onClose={() => setPlace(null)} /> : null}
     </>
   );
 }

@@ -228,8 +228,11 @@ export const NAV: { top: readonly NavItem[]; areas: readonly NavArea[] } = {
 
 export const ALL_NAV: readonly NavItem[] = [...NAV.top, ...NAV.areas.flatMap((area) => area.items)];
 
+/** The path of a page's address. */
+export const pathOf = ({ to, page }: NavItem): string => (to === "/$page" ? `/${page}` : to);
+
 /** The area whose page is at this path of an address, or a page below it; null where none is. */
 export function areaOf(path: string): Area | null {
-  const isAt = ({ to, page }: NavItem) => `${path}/`.startsWith(`${to === "/$page" ? `/${page}` : to}/`);
+  const isAt = (item: NavItem) => `${path}/`.startsWith(`${pathOf(item)}/`);
   return NAV.areas.find((area) => area.items.some(isAt))?.title ?? null;
 }

@@ -3,6 +3,8 @@ import { ActionIcon, Button, Popover, TextInput } from "@mantine/core";
 import { IconBookmark, IconX } from "@tabler/icons-react";
 import { useRouter } from "@tanstack/react-router";
 import { useState, type SyntheticEvent } from "react";
+import { PinIcon } from "./PinIcon";
+import { togglePin, usePins } from "./pins";
 import { forgetView, saveView, useViews, viewNow } from "./views";
 import { say } from "@/ui/toast";
 import { ReasonedButton } from "@/ui/ReasonedButton";
@@ -15,6 +17,7 @@ export function SavedViews() {
   const router = useRouter();
   const page = viewNow().split("?")[0] ?? "/";
   const views = useViews().filter((view) => view.at.split("?")[0] === page);
+  const pinned = usePins();
   const save = (event: SyntheticEvent) => {
     event.preventDefault();
     const wanted = name.trim();
@@ -50,6 +53,15 @@ export function SavedViews() {
                 >
                   {view.name}
                 </button>
+                <ActionIcon
+                  variant="subtle"
+                  size="sm"
+                  aria-label={`Pin the view ${view.name} to the menu`}
+                  aria-pressed={pinned.some((pin) => pin.at === view.at)}
+                  onClick={() => togglePin(view)}
+                >
+                  <PinIcon isPinned={pinned.some((pin) => pin.at === view.at)} size={14} />
+                </ActionIcon>
                 <ActionIcon
                   variant="subtle"
                   size="sm"

@@ -8,19 +8,7 @@ export interface View {
   at: string;
 }
 
-const KEPT = "weir.views";
 const MOST = 50;
-const listeners = new Set<() => void>();
-let kept: { text: string | null; views: readonly View[] } = { text: null, views: [] };
-
-function read(text: string | null): readonly View[] {
-  try {
-    const found: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(found) ? found.filter(isView) : [];
-  } catch {
-    return []; // somebody else's
-  }
-}
 
 const isView = (item: unknown): item is View =>
   typeof item === "object" &&
@@ -31,33 +19,51 @@ const isView = (item: unknown): item is View =>
   typeof item.at === "string" &&
   /^\/(?!\/)/.test(item.at);
 
-export function savedViews(): readonly View[] {
-  const text = localStorage.getItem(KEPT);
-  if (text !== kept.text) kept = { text, views: read(text) };
-  return kept.views;
+function read(text: string | null): readonly View[] {
+  try {
+    const found: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(found) ? found.filter(isView) : [];
+  } catch {
+    return []; // somebody else's
+  }
 }
 
-function write(views: readonly View[]): void {
-  localStorage.setItem(KEPT, JSON.stringify(views));
-  for (const listener of listeners) listener();
-}
-
-/** Of two with one name the newer stays. */
-export const saveView = (view: View): void =>
-  write([...savedViews().filter((item) => item.name !== view.name), view].slice(-MOST));
-
-export const forgetView = (name: string): void => write(savedViews().filter((item) => item.name !== name));
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  window.addEventListener("storage", listener);
-  return () => {
-    listeners.delete(listener);
-    window.removeEventListener("storage", listener);
+/** A list of views under a key of this browser's storage; other tabs have it, too. */
+export function keptViews(key: string) {
+  const listeners = new Set<() => void>();
+  let kept: { text: string | null; views: readonly View[] } = { text: null, views: [] };
+  return {
+    views: (): readonly View[] => {
+      const text = localStorage.getItem(key);
+      if (text !== kept.text) kept = { text, views: read(text) };
+      return kept.views;
+    },
+    write: (views: readonly View[]): void => {
+      localStorage.setItem(key, JSON.stringify(views));
+      for (const listener of listeners) listener();
+    },
+    subscribe: (listener: () => void) => {
+      listeners.add(listener);
+      window.addEventListener("storage", listener);
+      return () => {
+        listeners.delete(listener);
+        window.removeEventListener("storage", listener);
+      };
+    },
   };
 }
 
-export const useViews = (): readonly View[] => useSyncExternalStore(subscribe, savedViews);
+const store = keptViews("weir.views");
+export const savedViews = store.views;
+
+/** Of two with one name the newer stays. */
+export const saveView = (view: View): void =>
+  store.write([...savedViews().filter((item) => item.name !== view.name), view].slice(-MOST));
+
+export const forgetView = (name: string): void =>
+  store.write(savedViews().filter((item) => item.name !== name));
+
+export const useViews = (): readonly View[] => useSyncExternalStore(store.subscribe, savedViews);
 
 /** The page as it is shown now, without the drawer that is open. */
 export function viewNow(): string {
