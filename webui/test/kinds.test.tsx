@@ -22,12 +22,32 @@ describe("the list of any kind", () => {
     show(TOYS);
     await screen.findByRole("grid", { name: "toys" });
     const heads = screen.getAllByRole("columnheader").map((head) => head.textContent);
-    expect(heads).toEqual(["", "Title", "Colour", "Size", "Port", "Open ports"]);
+    expect(heads).toEqual(["", "Title", "Colour", "Size", "Port"]);
     expect([
       addressOf("interface", "lan0"),
       addressOf("static-route", "r/1"),
       addressOf("toy", "t1"),
     ]).toEqual(["/interfaces?edit=lan0", "/routes?edit=r%2F1", null]);
+  });
+
+  it("leaves out what no row has a value of, until one has, or until somebody chooses columns", async () => {
+    const heads = () => screen.getAllByRole("columnheader").map((head) => head.textContent);
+    const { unmount } = show([toy("t1", { title: "Bob", port: "lan0", tags: [80] })]);
+    await screen.findByRole("grid", { name: "toys" });
+    expect(heads()).toEqual(["", "Title", "Colour", "Size", "Port", "Open ports"]);
+    unmount();
+    queryClient.clear();
+    const quiet = { ...TOY, columns: ["colour", "noisy", "tags"] };
+    const second = show([toy("t1", { title: "Bob" }), toy("t2", { title: "Anna" })], {}, quiet);
+    await screen.findByRole("grid", { name: "toys" });
+    expect(heads()).toEqual(["", "Title", "Colour"]);
+    await userEvent.click(screen.getByRole("button", { name: "Columns" }));
+    await screen.findByText("Hidden until a row has a value: noisy, open ports.");
+    second.unmount();
+    queryClient.clear();
+    show([toy("t1", { title: "Bob" })], { cols: "tags.noisy" }, quiet);
+    await screen.findByRole("grid", { name: "toys" });
+    expect(heads()).toEqual(["", "Title", "Open ports", "Noisy"]);
   });
 
   it("shows what the router learns beside the fields, and nothing where it knows nothing", async () => {

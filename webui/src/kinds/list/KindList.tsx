@@ -16,7 +16,7 @@ import { LISTS, type NewObject } from "../lists";
 import { objectTitle, pageTitle } from "../title";
 import { useRows, type Row } from "../objects";
 import { useStateColumns } from "../states";
-import { chosenIds, columnsOf, fitting, keepColumns } from "./columns";
+import { chosenIds, columnsOf, fitting, isWithoutValues, keepColumns } from "./columns";
 import { KindTable } from "./KindTable";
 import { useMoves, type Moves } from "./moving";
 import classes from "./List.module.css";
@@ -79,7 +79,12 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
   const isStandard = ids === declared.columns.join(".");
   /** What there is room for: nothing is cut off. Columns that somebody chose are all shown where no form is open. */
   const fits = width > 0 && !cards && (isOpen || isStandard);
-  const columns = fits ? fitting(asked, width - BESIDE_PX - (declared.order ? HANDLE_PX : 0)) : asked;
+  const empty = useMemo(
+    () => (isStandard ? asked.filter((column) => isWithoutValues(column, rows)) : []),
+    [asked, rows, isStandard],
+  );
+  const said = asked.filter((column) => !empty.includes(column));
+  const columns = fits ? fitting(said, width - BESIDE_PX - (declared.order ? HANDLE_PX : 0)) : said;
   const Above = ABOVE[kind];
   const total = (query.data?.total ?? 0) + rows.filter((row) => row.staged === "add").length;
   return (
@@ -93,6 +98,7 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
           isCut={isCut}
           columns={all}
           shown={asked}
+          empty={empty}
           cards={cards}
           status={
             query.data ? (
@@ -101,7 +107,7 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
                 rows={rows}
                 total={total}
                 isAsked={isAsked}
-                hidden={asked.length - columns.length}
+                hidden={said.length - columns.length}
               />
             ) : null
           }
@@ -143,8 +149,11 @@ export function KindList({ kind, declared: told, search, onSearch }: KindListPro
             followed={followed}
             onFollow={setFollowed}
             edits={may ? edits : null}
-            // Those without room are after the others, and stay.
-            onColumns={(next) => onColumns([...next, ...asked.slice(columns.length).map(({ id }) => id)])}
+            // Those without room or values are after the others, and stay.
+            onColumns={(next) => {
+              const hidden = asked.filter((column) => !columns.includes(column));
+              onColumns([...next, ...hidden.map(({ id }) => id)]);
+            }}
             cards={cards}
           />
         ) : query.isError ? null : (

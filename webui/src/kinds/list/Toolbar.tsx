@@ -18,6 +18,8 @@ interface ToolbarProps {
   onSearch: (change: Partial<KindSearch>) => void;
   columns: readonly Column[];
   shown: readonly Column[];
+  /** Of those: what is left out, as it has no value in any row. */
+  empty: readonly Column[];
   onColumns: (ids: readonly string[]) => void;
   /** Not all objects are in the browser: the router is asked for those that match. */
   isCut: boolean;
@@ -126,7 +128,7 @@ function SortChoice({ declared, search, onSearch, columns }: ToolbarProps) {
   );
 }
 
-function ColumnChooser({ declared, onColumns: keep, columns, shown }: ToolbarProps) {
+function ColumnChooser({ declared, onColumns: keep, columns, shown, empty }: ToolbarProps) {
   const ids = shown.map((column) => column.id);
   return (
     <Popover position="bottom-end" width={220}>
@@ -147,6 +149,11 @@ function ColumnChooser({ declared, onColumns: keep, columns, shown }: ToolbarPro
             />
           ))}
         </fieldset>
+        {empty.length > 0 ? (
+          <p className="dim">
+            Hidden until a row has a value: {empty.map((column) => column.title.toLowerCase()).join(", ")}.
+          </p>
+        ) : null}
         <Button mt="sm" size="compact-xs" onClick={() => keep(declared.columns)}>
           Standard columns
         </Button>

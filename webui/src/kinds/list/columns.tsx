@@ -128,6 +128,15 @@ export function fitting(columns: readonly Column[], widthPx: number): readonly C
   return count < 0 ? columns : columns.slice(0, count);
 }
 
+/** Whether a column has no value in any of the rows: nothing but "–", or "no". */
+export const isWithoutValues = ({ field, text }: Column, rows: readonly Row[]): boolean =>
+  field !== undefined &&
+  rows.length > 0 &&
+  rows.every(
+    (row) =>
+      (field.type === "flag" ? row.object[field.name] !== true : text(row) === "") && !isChanged(row, field),
+  );
+
 const keptUnder = (kind: string): string => `weir.columns.${kind}`;
 
 /** The ids that were chosen: by the address, or else in this browser, or else as declared. */
