@@ -151,7 +151,7 @@ def test_the_same_is_counted_until_it_was_quiet_for_long(tmp_path: Path) -> None
 def test_the_oldest_go_and_none_is_too_large(tmp_path: Path) -> None:
     files = IncidentFiles(tmp_path)
     for number in range(1, KEPT + 6):
-        files.add(head_of(number), EMPTY)
+        files.add(head_of(number), packed(head_of(number), EMPTY))
     assert [head["at"] for head in files.heads()] == list(range(KEPT + 5, 5, -1))
     assert len(list(tmp_path.iterdir())) == KEPT
     noise = random.Random(1)
@@ -178,7 +178,7 @@ def test_a_damaged_head_is_named_and_takes_no_other_with_it(
 ) -> None:
     before = IncidentFiles(tmp_path)
     for number in range(1, 4):
-        before.add(head_of(number), EMPTY)
+        before.add(head_of(number), packed(head_of(number), EMPTY))
     path = tmp_path / "2.incident"
     path.write_bytes(damage(path.read_bytes()))
     (tmp_path / "9.new").write_bytes(b"half of a write")
@@ -188,14 +188,14 @@ def test_a_damaged_head_is_named_and_takes_no_other_with_it(
     (problem,) = files.problems
     assert "incident 2" in problem and str(path) in problem and "damaged" in problem
     assert problem in caplog.text and files.read(2) is None and files.why_damaged(2) == problem
-    assert files.read(1) is not None and files.add(head_of(4), EMPTY) == 4
+    assert files.read(1) is not None and files.add(head_of(4), packed(head_of(4), EMPTY)) == 4
     assert not (tmp_path / "9.new").exists() and (tmp_path / "notes.txt").exists()
 
 
 def test_a_damaged_detail_is_found_when_it_is_read(tmp_path: Path) -> None:
     files = IncidentFiles(tmp_path)
     for number in (1, 2):
-        files.add(head_of(number), EMPTY)
+        files.add(head_of(number), packed(head_of(number), EMPTY))
     path = tmp_path / "1.incident"
     path.write_bytes(path.read_bytes()[:-9])
     assert files.read(1) is None and files.read(2) is not None
@@ -206,7 +206,7 @@ def test_a_full_disk_is_named_and_nothing_is_lost_until_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figures, files = Figures(), IncidentFiles(tmp_path)
-    files.add(head_of(1), EMPTY)
+    files.add(head_of(1), packed(head_of(1), EMPTY))
     recorder = Recorder(files, figures.look)
 
     def full(_descriptor: int) -> None:
@@ -230,6 +230,6 @@ def test_what_waits_for_a_disk_is_bounded(tmp_path: Path) -> None:
     place.write_bytes(b"where the folder would be")
     files = IncidentFiles(place)
     for number in range(1, MOST_UNWRITTEN + 5):
-        files.add(head_of(number), EMPTY)
+        files.add(head_of(number), packed(head_of(number), EMPTY))
     assert [head["id"] for head in files.heads()] == list(range(MOST_UNWRITTEN + 4, 4, -1))
     assert str(place) in files.problems[0]

@@ -76,19 +76,19 @@ class IncidentFiles:
         self._damaged[number] = f"incident {number} cannot be read from {self._path(number)}: {why}"
         log.warning("%s", self._damaged[number])
 
-    def add(self, head: Json, detail: Json) -> int:
-        """A new incident, whose number it returns; the oldest ones go."""
+    def add(self, head: Json, content: bytes) -> int:
+        """A new incident (`content` of `packed`), whose number it returns; the oldest ones go."""
         with self._lock:
             self._highest += 1
-            self._write(self._highest, head, packed(head, detail))
+            self._write(self._highest, head, content)
             self._trim()
             return self._highest
 
-    def put(self, number: int, head: Json, detail: Json) -> None:
+    def put(self, number: int, head: Json, content: bytes) -> None:
         """More is known of an incident; one that went meanwhile stays away."""
         with self._lock:
             if number in self._heads:
-                self._write(number, head, packed(head, detail))
+                self._write(number, head, content)
 
     def put_head(self, number: int, head: Json) -> None:
         """Its detail stays as it is."""

@@ -146,9 +146,8 @@ class Recorder:
         }  # fmt: skip
         before = [told for told in self._events if now - AROUND_S <= told["at"] <= now]
         recording = _Recording(0, now, clock + AROUND_S, clock + WRITE_S, head, events=before)
-        detail = self._noted(recording, now)
-        recording.content = packed(head, detail)
-        recording.number = self._files.add(head, detail)
+        recording.content = packed(head, self._noted(recording, now))
+        recording.number = self._files.add(head, recording.content)
         self._open.append(recording)
         self._known[event.key] = _Known(recording.number, clock)
 
@@ -180,9 +179,8 @@ class Recorder:
             "recorded_until": max(recording.at, min(now, recording.at + AROUND_S)),
             "state": "whole" if is_over else "recording",
         }
-        detail = self._noted(recording, now)
-        recording.content = packed(recording.head, detail)
-        self._files.put(recording.number, recording.head, detail)
+        recording.content = packed(recording.head, self._noted(recording, now))
+        self._files.put(recording.number, recording.head, recording.content)
         if is_over:
             self._open.remove(recording)
 
