@@ -150,7 +150,7 @@ function ColumnChooser({ declared, onColumns: keep, columns, shown, empty }: Too
           ))}
         </fieldset>
         {empty.length > 0 ? (
-          <p className="dim">
+          <p className={`dim ${classes.leftOut}`}>
             Hidden until a row has a value: {empty.map((column) => column.title.toLowerCase()).join(", ")}.
           </p>
         ) : null}
