@@ -10,6 +10,7 @@ import pytest
 
 from tests.agent.rig import Rig, lan
 from tests.polling import until
+from weir.adapters.boot_parameters import BootParameters
 from weir.adapters.netlink import Link
 from weir.adapters.tunables import Tunables, mask_of
 from weir.backends.backend import Comparison
@@ -79,7 +80,18 @@ class Machine(Tunables):
     def refused(self, *_: str) -> None:
         raise ApplyFailed("netlink error: Operation not supported")
 
+    def systemctl(self, argv: Sequence[str]) -> str:
+        assert list(argv[1:3]) == ["set-property", "--runtime"]
+        if self.refuse:
+            self.refused()
+        unit, (key, value) = argv[3], argv[4].split("=")
+        assert key == "CPUWeight"
+        self.file(f"sys/fs/cgroup/system.slice/{unit}/cpu.weight", f"{value}\n")
+        return ""
+
     def ethtool(self, argv: Sequence[str]) -> str:
+        if argv[0] == "systemctl":
+            return self.systemctl(argv)
         self.calls.append(list(argv[1:]))
         if argv[1].isupper() or argv[1][1].isupper():
             if self.refuse:
@@ -291,7 +303,7 @@ def test_a_match_that_nobody_understands_is_named(tmp_path: Path) -> None:
         load(file)
 
 
-def test_boot_parameters_and_units_are_compared_and_never_set(machine: Machine) -> None:
+def test_where_the_start_is_not_the_router_s_own_it_is_compared_and_never_set(machine: Machine) -> None:
     machine.file("sys/fs/cgroup/system.slice/frr.service/cpu.weight", "100\n")
     machine.file("sys/fs/cgroup/system.slice/weir-api.service/memory.high", f"{512 << 20}\n")
     for item, expected in (
@@ -304,7 +316,110 @@ def test_boot_parameters_and_units_are_compared_and_never_set(machine: Machine) 
         assert apply(tuning) == apply(tuning, it="other") == []
         assert [found for _, found in state(tuning)] == [expected]
         (shown,) = tuning.to_json({"it": "other"})
-        assert "an override is not applied" in shown["places"][0]["why"]
+        assert "not the router's own to set" in shown["places"][0]["why"]
+
+
+class Loader:
+    """A boot loader that takes what the agent left for it, or says why not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.wanted, self.told = folder / "boot-wanted", folder / "boot-told"
+        self.state, self.words, self.complaint = "none", "", ""
+        self.asked = 0
+
+    def ask(self, argv: Sequence[str]) -> None:
+        assert list(argv[:2]) == ["systemctl", "start"]
+        self.asked += 1
+        words = self.wanted.read_text().strip() if self.wanted.exists() else self.words
+        if self.complaint:
+            self.told.write_text(f"refused {self.complaint}\n")
+            return
+        if words != self.words:
+            self.state, self.words = ("new" if words else "none"), words
+        self.told.write_text(f"{self.state} {self.words}\n")
+
+    def starts(self, state: str) -> None:
+        """/run is empty after a start."""
+        self.told.unlink()
+        self.state = state
+
+
+@pytest.fixture
+def loader(tmp_path: Path) -> Loader:
+    return Loader(tmp_path)
+
+
+def bootable(machine: Machine, loader: Loader) -> TuningBackend:
+    settings = [
+        Setting("listen", "cmdline", "lhash_entries", "65536", "because", "E4", "no"),
+        Setting("it", "cmdline", "preempt", "voluntary", "because", "E3", "no"),
+    ]
+    boot = BootParameters(loader.wanted, loader.told, loader.ask)
+    return TuningBackend(settings, Links(), machine, boot=boot)  # type: ignore[arg-type]
+
+
+def state_of(tuning: TuningBackend, identity: str, **overrides: str) -> tuple[str, str | None]:
+    (place,) = next(entry for entry in tuning.to_json(overrides) if entry["id"] == identity)["places"]
+    return place["state"], place["why"]
+
+
+def test_an_override_of_a_boot_parameter_comes_with_the_next_start(machine: Machine, loader: Loader) -> None:
+    tuning = bootable(machine, loader)
+    assert apply(tuning) == []
+    assert loader.asked == 0, "without an override nobody is asked"
+    said = ["boot parameters of the next start: lhash_entries=65536 preempt=full"]
+    assert apply(tuning, it="full") == said
+    assert apply(tuning, it="full") == []
+    assert state_of(tuning, "it", it="full")[0] == "restart"
+    machine.file("proc/cmdline", "quiet lhash_entries=65536 preempt=full\n")
+    loader.starts("good")
+    tuning = bootable(machine, loader)
+    assert apply(tuning, it="full") == []
+    assert state_of(tuning, "it", it="full") == ("applied", None)
+    assert apply(tuning) == ["boot parameters of the next start: the image's own"]
+    assert loader.words == ""
+
+
+def test_a_parameter_without_a_value_is_left_out(machine: Machine, loader: Loader) -> None:
+    said = ["boot parameters of the next start: lhash_entries=65536"]
+    assert apply(bootable(machine, loader), it="") == said
+
+
+def test_a_parameter_that_a_start_did_not_survive_is_not_tried_again_until_it_changes(
+    machine: Machine, loader: Loader
+) -> None:
+    apply(bootable(machine, loader), it="full")
+    loader.starts("tried")
+    tuning = bootable(machine, loader)
+    machine.file("proc/cmdline", "quiet lhash_entries=65536 preempt=voluntary\n")
+    assert apply(tuning, it="full") == []
+    kind, why = state_of(tuning, "it", it="full")
+    assert kind == "refused"
+    assert "did not call itself well" in (why or "")
+    assert apply(tuning, it="lazy") == ["boot parameters of the next start: lhash_entries=65536 preempt=lazy"]
+
+
+def test_what_is_no_parameter_stops_the_commit(machine: Machine, loader: Loader) -> None:
+    for value in ("full quiet", "$x", "x" * 65):
+        with pytest.raises(ApplyFailed, match="no boot parameter"):
+            apply(bootable(machine, loader), it=value)
+    loader.complaint = "boot-choice: no space left"
+    with pytest.raises(Problem, match="no space left"):
+        apply(bootable(machine, loader), it="full")
+
+
+def test_an_override_of_a_service_is_set_by_systemd(machine: Machine) -> None:
+    file = "sys/fs/cgroup/system.slice/frr.service/cpu.weight"
+    machine.file(file, "1000\n")
+    item = setting("CPUWeight", "1000", "service", unit="frr.service")
+    tuning = TuningBackend([item], Links(), machine, sets_units=True)  # type: ignore[arg-type]
+    assert apply(tuning) == []
+    assert apply(tuning, it="200") == ["frr.service: CPUWeight = 200 (was 1000)"]
+    assert state(tuning, it="200") == [("frr.service", "applied")]
+    assert apply(tuning) == ["frr.service: CPUWeight = 1000 (was 200)"]
+    machine.refuse = True
+    with pytest.raises(ApplyFailed):
+        apply(tuning, it="200")
 
 
 def test_masks_of_many_processors_are_written_as_the_kernel_does() -> None:

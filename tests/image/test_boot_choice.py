@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,7 +15,9 @@ import pytest
 
 from tests.agent.bundles import Bundler, missing_tools
 from tests.agent.updating import UpdatingMachine
+from weir.adapters.boot_parameters import BootParameters, Next
 from weir.adapters.rauc import Rauc
+from weir.model.problem import ApplyFailed, Unavailable
 
 SCRIPT = Path(__file__).resolve().parents[2] / "board/overlay/usr/libexec/weir/boot-choice"
 FILES = ("grubenv", "grubenv.copy")
@@ -98,6 +101,89 @@ def test_a_slot_is_marked(choice: Choice) -> None:
     assert "no slot is good" in choice.run("get-primary").stderr
     choice.ask("set-state", "A", "good")
     assert choice.values() == {"ORDER": "A B", "A_OK": "1", "A_TRY": "0", "B_OK": "0", "B_TRY": "0"}
+
+
+OWN = "lhash_entries=131072 preempt=full"
+
+
+def started_with(tmp_path: Path, words: str) -> str:
+    told = tmp_path / "command-line"
+    told.write_text(f"BOOT_IMAGE=x rauc.slot=A {words} bonding.max_bonds=0\n")
+    return str(told)
+
+
+def test_own_parameters_are_new_until_a_start_and_good_when_the_system_says_so(
+    choice: Choice, tmp_path: Path
+) -> None:
+    assert choice.ask("get-parameters") == "none"
+    choice.ask("set-parameters", OWN)
+    assert choice.ask("get-parameters") == f"new {OWN}"
+    assert choice.run("set-state", "A", "good", WEIR_COMMAND_LINE=started_with(tmp_path, "")).returncode == 0
+    assert choice.ask("get-parameters") == f"new {OWN}", "this start has not tried them"
+    for file in choice.files:
+        grub(file, "set", "PARAMETERS_TRY=1")
+    choice.ask("set-parameters", OWN)
+    assert choice.ask("get-parameters") == f"tried {OWN}", "the same once more begins no other trial"
+    running = started_with(tmp_path, OWN)
+    assert choice.run("set-state", "A", "bad", WEIR_COMMAND_LINE=running).returncode == 0
+    assert choice.ask("get-parameters") == f"tried {OWN}"
+    assert choice.run("set-state", "A", "good", WEIR_COMMAND_LINE=running).returncode == 0
+    assert choice.ask("get-parameters") == f"good {OWN}"
+    choice.ask("set-primary", "B")
+    assert choice.ask("get-parameters") == f"good {OWN}", "a change of the slots keeps them"
+    choice.ask("set-parameters", "preempt=none")
+    assert choice.ask("get-parameters") == "new preempt=none"
+    choice.ask("set-parameters", "")
+    assert "PARAMETERS" not in choice.values()
+
+
+@pytest.mark.parametrize(
+    "words", ["a=$b", "a=`b`", "a='b'", 'a="b"', "a=b;c", "a=b\nORDER=B", "ä=b", "x" * 301]
+)
+def test_what_grub_would_not_take_for_parameters_is_refused(choice: Choice, words: str) -> None:
+    before = choice.values()
+    done = choice.run("set-parameters", words)
+    assert done.returncode == 1
+    assert "kernel parameters" in done.stderr
+    assert choice.values() == before
+
+
+def test_the_longest_parameters_are_in_the_first_sector_with_the_rest(choice: Choice) -> None:
+    longest = " ".join(["setting=value"] * 22)[:300]
+    choice.ask("set-parameters", longest)
+    assert choice.ask("get-parameters") == f"new {longest}"
+    for file in choice.files:
+        assert file.read_bytes()[512:] == b"#" * 512
+
+
+def test_the_agent_s_words_reach_the_boot_loader_and_its_answer_the_agent(
+    choice: Choice, tmp_path: Path
+) -> None:
+    """The script of the unit between both, run as systemd does."""
+    wanted, told = tmp_path / "wanted", tmp_path / "told"
+    script = SCRIPT.with_name("boot-parameters")
+
+    def handed_over(argv: Sequence[str]) -> None:
+        assert list(argv) == ["systemctl", "start", "weir-boot-parameters.service"]
+        environment = {**os.environ, "WEIR_BOOT_FOLDER": str(choice.folder)}
+        subprocess.run([script, wanted, told], check=True, env=environment)
+
+    agent = BootParameters(wanted, told, handed_over)
+    assert not agent.were_set()
+    assert agent.next() == Next("none")
+    agent.set(OWN.split())
+    assert agent.next() == Next("new", tuple(OWN.split()))
+    assert choice.ask("get-parameters") == f"new {OWN}"
+    with pytest.raises(ApplyFailed, match="no boot parameter"):
+        agent.set(["preempt=full quiet"])
+    with pytest.raises(ApplyFailed, match="characters"):
+        agent.set([f"x={'y' * 60}"] * 5)
+    agent.set([])
+    assert agent.next() == Next("none")
+    shutil.rmtree(choice.folder)
+    agent.set(OWN.split())
+    with pytest.raises(Unavailable, match="the boot loader said"):
+        agent.next()
 
 
 @pytest.mark.parametrize("damage", [b"", bytes(BYTES), b"# GRUB Environment Block\n", b"x" * BYTES, None])

@@ -139,14 +139,16 @@ def test_tuning_gives_a_reason_and_evidence_for_each_setting() -> None:
         assert ("match" in item) == (item["scope"] in ("interface", "service")), item["id"]
 
 
-def test_the_image_sets_what_the_agent_cannot() -> None:
-    """Boot parameters are GRUB's business, properties of services those of their units."""
+def test_the_image_has_the_tuning_s_boot_parameters_and_properties_of_services() -> None:
+    """What boot parameters and properties of services are before anybody overrides them."""
     document = tomllib.loads((ROOT / "board/tuning.toml").read_text(encoding="utf-8"))
     menu = (IMAGE / "grub.cfg").read_text(encoding="utf-8")
+    own = re.search(r'^set parameters="(.*)"$', menu, re.MULTILINE)
+    assert own is not None
+    settings = [item for item in document["setting"] if item["scope"] == "cmdline"]
+    assert own[1].split() == [f"{item['key']}={item['value']}" for item in settings]
     for item in document["setting"]:
         line = f"{item['key']}={item['value']}"
-        if item["scope"] == "cmdline":
-            assert f" {line} " in menu, item["id"]
         if item["scope"] == "service":
             unit = item["match"]["unit"]
             places = [ROOT / "package/weir-api" / unit, *(ROOT / "board/overlay").rglob(f"{unit}.d/*.conf")]

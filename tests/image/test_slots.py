@@ -71,3 +71,34 @@ def test_a_slot_without_microcode_starts_without(disk: SlotDisk) -> None:
     assert disk.boot() == "A"
     assert "initrd" not in disk.console()
     assert "not found" not in disk.console()
+
+
+IMAGES = "lhash_entries=65536 rcu_nocbs=all preempt=voluntary"
+OWN = "lhash_entries=131072 preempt=full"
+
+
+def parameters(disk: SlotDisk) -> str:
+    """What the last start's kernel was told between the image's other words."""
+    found = re.search(r"no_timer_check (.*) bonding\.max_bonds=0", disk.console())
+    assert found is not None, disk.console()
+    return found[1]
+
+
+def test_own_parameters_are_tried_once_and_kept_when_the_system_is_called_good(disk: SlotDisk) -> None:
+    assert disk.boot() == "A"
+    assert parameters(disk) == IMAGES
+    disk.set_environment(PARAMETERS=OWN, PARAMETERS_OK="0", PARAMETERS_TRY="0")
+    disk.boot()
+    assert parameters(disk) == OWN
+    assert disk.environment()["PARAMETERS_TRY"] == "1"
+    disk.boot()
+    assert parameters(disk) == IMAGES, "nobody called the first start good"
+    disk.set_environment(PARAMETERS_OK="1", A_TRY="0")
+    disk.boot()
+    assert parameters(disk) == OWN
+
+
+def test_where_no_slot_started_own_parameters_are_left_out(disk: SlotDisk) -> None:
+    disk.set_environment(PARAMETERS=OWN, PARAMETERS_OK="1", PARAMETERS_TRY="1", A_OK="0", B_OK="0")
+    assert disk.boot() == "A"
+    assert parameters(disk) == IMAGES

@@ -25,7 +25,7 @@ _PAUSE = re.compile(r"^[RT]X:\s+(on|off)$", re.MULTILINE)
 
 
 class Tunables:
-    """`root` is where /proc and /sys are; `execute` runs ethtool."""
+    """`root` is where /proc and /sys are; `execute` runs ethtool and systemctl."""
 
     def __init__(self, root: Path = Path("/"), execute: Run = run) -> None:
         self._root = root
@@ -54,6 +54,10 @@ class Tunables:
         """What the control group of a systemd unit holds: `CPUWeight`, `MemoryHigh` (bytes)."""
         file = {"CPUWeight": "cpu.weight", "MemoryHigh": "memory.high"}.get(key)
         return file and _words(_read(self._root / "sys/fs/cgroup/system.slice" / unit / file))
+
+    def set_unit_property(self, unit: str, key: str, value: str) -> None:
+        """Until the machine starts again. Raises `ApplyFailed` with systemd's words."""
+        self._execute(["systemctl", "set-property", "--runtime", unit, f"{key}={value}"])
 
     # -- one network card ------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from weir.adapters import data_partition, rauc
+from weir.adapters.boot_parameters import BootParameters
 from weir.adapters.class_lines import ClassLines
 from weir.adapters.datapath import Datapath
 from weir.adapters.ethtool import takes_tags_off
@@ -261,7 +262,12 @@ def _executor(
         sets=SetsBackend(rules.forget_flows),
         firewall=rules,
         network=NetworkBackend(links, state_dir / "original-mtus.json"),
-        tuning=TuningBackend(tuning.load(options.tuning), links),
+        tuning=TuningBackend(
+            tuning.load(options.tuning),
+            links,
+            boot=BootParameters(lasting(options) / "boot-parameters") if options.sets_start else None,
+            sets_units=options.sets_start,
+        ),
         tables=tables,
         htb=HtbBackend(modes),
         ports=ports,

@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
     add("--sets-clock", action="store_true", help="the machine's clock is the router's own")
     add("--sets-name", action="store_true", help="the machine's name is the router's own")
+    add("--sets-start", action="store_true", help="boot loader and services are the router's own")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return found
 

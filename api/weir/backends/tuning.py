@@ -3,7 +3,8 @@
 
 A setting that this machine does not have is told and left out. One of the product's own that a driver refuses
 is told, too, and never stands in the way of a change; an operator's own value that is refused is an error.
-Boot parameters and properties of services are the image's business: they are compared and shown only.
+Boot parameters are handed to the boot loader for the next start; they and properties of services are only
+compared and shown where the machine's start is not the router's own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from weir.adapters.boot_parameters import BootParameters, Next
 from weir.adapters.netlink import Link, Links
 from weir.adapters.tunables import Tunables, mask_of
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
@@ -33,6 +35,10 @@ _RING = re.compile(r"min\(maximum,(\d+)\)")
 _SIZE = re.compile(r"(\d+)([KMG])")
 AT = "."
 """Between a setting and the place that an override is for: `threaded-napi.eth1`."""
+_GIVEN_UP = (
+    "a start with it did not call itself well, so the router was started without; to try it again, commit "
+    "another value first"
+)
 _SHAPERS = "fq."
 """Keys of the leaves that the shaper makes: it sets them itself, and pacing rests on them."""
 _MATCHES: dict[str, Set[str]] = {"interface": {"kind", "queues", "driver"}, "service": {"unit"}}
@@ -71,7 +77,7 @@ class Target:
     def differs(self) -> bool:
         if self.of_the_shaper:
             return self.wanted != self.setting.value
-        applied = self.setting.scope in ("sysctl", "interface")
+        applied = self.setting.scope != "cmdline"
         return applied and None not in (self.wanted, self.held) and self.wanted != self.held
 
     @property
@@ -81,26 +87,44 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TuningDifference:
+    """`parameters` are all that the boot loader is to have in the image's place; None: it has them."""
+
     changes: tuple[Target, ...]
+    parameters: tuple[str, ...] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.changes)
+        return bool(self.changes) or self.parameters is not None
 
     def steps(self) -> Sequence[Step]:
-        return [
+        found = [
             step("tuning", "change", "setting", f"{item.what} = {item.wanted} (was {item.held})")
             for item in self.changes
         ]
+        if self.parameters is not None:
+            words = " ".join(self.parameters) or "the image's own"
+            found.append(step("tuning", "change", "setting", f"boot parameters of the next start: {words}"))
+        return found
 
 
 class TuningBackend:
     topics: ClassVar[frozenset[Topic]] = frozenset(("links",))
     is_scanned_apart: ClassVar[bool] = False
 
-    def __init__(self, settings: Sequence[Setting], links: Links, tunables: Tunables | None = None) -> None:
+    def __init__(
+        self,
+        settings: Sequence[Setting],
+        links: Links,
+        tunables: Tunables | None = None,
+        *,
+        boot: BootParameters | None = None,
+        sets_units: bool = False,
+    ) -> None:
+        """Without `boot` the boot loader is not the router's own, and without `sets_units` systemd."""
         self._settings = settings
         self._links = links
         self._tunables = tunables or Tunables()
+        self._boot = boot
+        self._sets_units = sets_units
         self._refused: dict[tuple[str, str, str], str] = {}
         """(setting, place, value) -> the driver's words; not tried again."""
 
@@ -109,12 +133,41 @@ class TuningBackend:
         return self._links.links() if self._settings else {}
 
     def diff(self, held: Mapping[str, Link], wanted: Mapping[str, str]) -> TuningDifference:
-        found = (target for target in self.targets(held, wanted) if target.differs)
+        found = (target for target in self.targets(held, wanted) if target.differs and self._sets(target))
         return TuningDifference(
-            tuple(item for item in found if item.overridden or _key(item) not in self._refused)
+            tuple(item for item in found if item.overridden or _key(item) not in self._refused),
+            self._parameters(wanted),
         )
 
+    def _sets(self, item: Target) -> bool:
+        return item.setting.scope != "service" or self._sets_units
+
+    def _parameters(self, overrides: Mapping[str, str]) -> tuple[str, ...] | None:
+        """What the boot loader is to be given; None when it has that, or cannot be asked."""
+        wanted, known = self._own_parameters(overrides), self._next(overrides)
+        return None if known is None or known.words == wanted else wanted
+
+    def _own_parameters(self, overrides: Mapping[str, str]) -> tuple[str, ...]:
+        """Own ones come in the place of all that the image has, so that one can be left out as well."""
+        ours = [setting for setting in self._settings if setting.scope == "cmdline"]
+        if not any(setting.id in overrides for setting in ours):
+            return ()
+        chosen = [(setting.key, overrides.get(setting.id, setting.value)) for setting in ours]
+        return tuple(f"{key}={value}" for key, value in chosen if value)
+
+    def _next(self, overrides: Mapping[str, str]) -> Next | None:
+        """None: the image's own, or not known."""
+        if self._boot is None or not (self._own_parameters(overrides) or self._boot.were_set()):
+            return None
+        try:
+            return self._boot.next()
+        except Problem as problem:
+            log.warning("boot parameters: %s", problem.message)
+            return None
+
     def apply(self, difference: TuningDifference) -> None:
+        if difference.parameters is not None and self._boot is not None:
+            self._boot.set(difference.parameters)
         for item in difference.changes:
             try:
                 self._set(item)
@@ -134,6 +187,10 @@ class TuningBackend:
                 wrong.append(f"{item.what} is {held} and not {item.wanted}")
             else:
                 self._refused.setdefault(_key(item), f"it stays {held}")
+        if difference.parameters is not None and self._boot is not None:
+            words = self._boot.next().words
+            if words != difference.parameters:
+                wrong.append(f"the boot parameters of the next start are {' '.join(words)!r}")
         refuse("tuning", wrong)
 
     def effects(self, look: Look[dict[str, Link], Mapping[str, str], TuningDifference]) -> Iterator[Effect]:
@@ -150,8 +207,9 @@ class TuningBackend:
         told: Sequence[str],
     ) -> Iterator[Line]:
         """Every setting that something is wanted of, and every override."""
+        known = self._next(found.wanted)
         for target in self.targets(found.held, found.wanted):
-            state, why = self._state(target)
+            state, why = self._state(target, known)
             if state == "left" or (state == "absent" and not target.overridden):
                 continue
             held = target.held or "this machine has no such setting"
@@ -171,10 +229,11 @@ class TuningBackend:
     def to_json(self, overrides: Mapping[str, str]) -> list[dict[str, Any]]:
         """For people: each setting with its reason, and its state at each place."""
         shown: dict[str, dict[str, Any]] = {}
+        known = self._next(overrides)
         for target in self.targets(self.read(), overrides):
             setting = target.setting
             entry = shown.setdefault(setting.id, _described(setting, overrides))
-            state, why = self._state(target)
+            state, why = self._state(target, known)
             entry["places"].append(
                 {
                     "place": target.place,
@@ -206,7 +265,7 @@ class TuningBackend:
             facts["driver"] = self._tunables.driver(link.name) or ""
         return all(facts[name] == value for name, value in match.items())
 
-    def _state(self, item: Target) -> tuple[str, str | None]:
+    def _state(self, item: Target, known: Next | None) -> tuple[str, str | None]:
         if item.of_the_shaper:
             return "applied", f"the shaper sets it to {item.setting.value} on the leaves that it makes"
         if item.held is None:
@@ -215,11 +274,22 @@ class TuningBackend:
             return "left", "left to the kernel"
         if item.held == item.wanted:
             return "applied", None
-        if item.setting.scope in ("cmdline", "service"):
-            why = "an override is not applied" if item.overridden else "this system was started without it"
-            return "differs", f"the image sets it; {why}"
+        if item.setting.scope == "cmdline":
+            return self._next_state(item, known)
+        if not self._sets(item):
+            return "differs", "services of this machine are not the router's own to set"
         refusal = self._refused.get(_key(item))
         return ("refused", refusal) if refusal else ("differs", None)
+
+    def _next_state(self, item: Target, known: Next | None) -> tuple[str, str | None]:
+        """Of a boot parameter that this system was not started with."""
+        if self._boot is None:
+            return "differs", "the boot loader of this machine is not the router's own to set"
+        if known is None or f"{item.setting.key}={item.wanted}" not in known.words:
+            return "differs", "this system was started without it"
+        if known.state == "tried":
+            return "refused", _GIVEN_UP
+        return "restart", "the boot loader has it; the next start comes with it"
 
     def _held(self, setting: Setting, place: str) -> str | None:
         if setting.scope == "sysctl":
@@ -239,6 +309,8 @@ class TuningBackend:
         assert item.wanted is not None
         if item.setting.scope == "sysctl":
             self._tunables.set_sysctl(item.setting.key, item.wanted)
+        elif item.setting.scope == "service":
+            self._tunables.set_unit_property(item.place, item.setting.key, item.wanted)
         else:
             self._tunables.set_card(item.setting.key, item.place, item.wanted)
 

@@ -12584,7 +12584,7 @@ export interface components {
             /** @description What the kernel has now. */
             held: string | null;
             /** @enum {string} */
-            state: "applied" | "differs" | "absent" | "left" | "refused";
+            state: "applied" | "differs" | "absent" | "left" | "refused" | "restart";
             why: string | null;
         };
         Setting: {

@@ -17,7 +17,7 @@ class SettingPlace(Answer):
     )
     wanted = fields.String(allow_none=True)
     held = fields.String(allow_none=True, metadata={"description": "What the kernel has now."})
-    state = one_of("applied", "differs", "absent", "left", "refused")
+    state = one_of("applied", "differs", "absent", "left", "refused", "restart")
     why = fields.String(allow_none=True)
 
 

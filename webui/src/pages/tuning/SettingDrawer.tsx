@@ -8,9 +8,8 @@ import { sayStaged, useStage } from "@/api/writes";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Facts, Note } from "@/ui/blocks";
 import { Panel } from "@/ui/Panel";
-import { sentence } from "@/ui/format";
 import { ReasonedButton } from "@/ui/ReasonedButton";
-import { isPartOfImage, MEASURED_WORDS, SCOPE_WORDS } from "./settings";
+import { MEASURED_WORDS, SCOPE_WORDS } from "./settings";
 import { StateTag } from "./StateTag";
 
 type Place = Setting["places"][number];
@@ -57,7 +56,6 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
     text.trim() === setting.value
       ? send(null, "the product's value")
       : send(text.trim(), text.trim() === "" ? "left to the kernel" : text.trim());
-  const fixed = isPartOfImage(setting) ? "it is part of the image, and the same on every router" : null;
   return (
     <Panel
       title={setting.id}
@@ -69,10 +67,7 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
             <ReasonedButton
               variant="filled"
               loading={stage.isPending}
-              why={
-                fixed ??
-                (text.trim() === (override ?? setting.value) ? "the value is the same as before" : null)
-              }
+              why={text.trim() === (override ?? setting.value) ? "the value is the same as before" : null}
               onClick={save}
             >
               Stage the change
@@ -88,7 +83,7 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
               ml="auto"
               variant="subtle"
               loading={stage.isPending}
-              why={fixed ?? (override === "" ? "it is left to the kernel already" : null)}
+              why={override === "" ? "it is left to the kernel already" : null}
               onClick={() => send("", "left to the kernel")}
             >
               Leave to the kernel
@@ -117,13 +112,13 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
             ["Measured", MEASURED_WORDS[setting.measured]],
           ]}
         />
-        {isPartOfImage(setting) ? (
+        {setting.scope === "cmdline" ? (
           <Note severity="notice">
-            Part of the image: it is compared and shown, and cannot be replaced here.
+            A change comes with the next start of the router. If the router does not come up well with it, it
+            starts without it the next time.
           </Note>
-        ) : may ? null : (
-          <Note severity="notice">{ONLY_READS}</Note>
-        )}
+        ) : null}
+        {may ? null : <Note severity="notice">{ONLY_READS}</Note>}
         {stage.error ? (
           <Note severity="error" live>
             {asProblem(stage.error).message} Nothing was changed.
@@ -132,8 +127,8 @@ export function SettingDrawer({ setting, overrides, onClose }: SettingDrawerProp
         <TextInput
           label="Value"
           description="Empty: what the kernel has is left alone."
-          disabled={fixed !== null || !may}
-          title={fixed === null ? (may ? undefined : ONLY_READS) : sentence(fixed)}
+          disabled={!may}
+          title={may ? undefined : ONLY_READS}
           styles={{ input: { fontFamily: "var(--mono)" } }}
           value={text}
           maxLength={128}

@@ -2,8 +2,13 @@
 import { Tag } from "@/ui/blocks";
 import { STATE_WORDS, type PlaceState } from "./settings";
 
-const TONE = { applied: "ok", differs: "warn", absent: undefined, left: undefined, refused: "bad" } as const;
-const MARK = { applied: "✓ ", differs: "", absent: "", left: "", refused: "✕ " } as const;
+const TONE: Partial<Record<PlaceState, "ok" | "warn" | "bad">> = {
+  applied: "ok",
+  differs: "warn",
+  refused: "bad",
+  restart: "warn",
+};
+const MARK: Partial<Record<PlaceState, string>> = { applied: "✓ ", refused: "✕ " };
 
 export const StateTag = ({ state }: { state: PlaceState | null }) =>
   state === null ? (

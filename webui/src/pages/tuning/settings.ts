@@ -4,7 +4,10 @@ import type { Setting } from "@/api/types";
 export type PlaceState = Setting["places"][number]["state"];
 
 /** The worst comes first: what the list says of a setting with several places. */
-const ORDER: readonly PlaceState[] = ["refused", "differs", "absent", "left", "applied"];
+const ORDER: readonly PlaceState[] = ["refused", "differs", "restart", "absent", "left", "applied"];
+
+/** What the router has is not what it is to have. */
+const DIFFERING: readonly PlaceState[] = ["refused", "differs", "restart"];
 
 export const STATE_WORDS: Record<PlaceState, string> = {
   applied: "active",
@@ -12,6 +15,7 @@ export const STATE_WORDS: Record<PlaceState, string> = {
   absent: "not there",
   left: "left as it is",
   refused: "refused",
+  restart: "with the next start",
 };
 
 export const SCOPE_WORDS: Record<Setting["scope"], string> = {
@@ -35,10 +39,6 @@ export const stateOf = (setting: Setting): PlaceState | null =>
 export const valueWords = (setting: Setting, override: string | undefined): string =>
   override === "" ? "left to the kernel" : (override ?? setting.value);
 
-/** Set by the image and not by the agent: an override of them has no effect. */
-export const isPartOfImage = (setting: Setting): boolean =>
-  setting.scope === "cmdline" || setting.scope === "service";
-
 export type Show = "all" | "differs" | "overridden";
 
 export function chosen(
@@ -50,7 +50,7 @@ export function chosen(
   const wanted = words.trim().toLowerCase();
   return settings.filter((setting) => {
     const state = stateOf(setting);
-    if (show === "differs" && state !== "differs" && state !== "refused") return false;
+    if (show === "differs" && !(state && DIFFERING.includes(state))) return false;
     if (show === "overridden" && !(setting.id in overrides)) return false;
     return wanted === "" || `${setting.id} ${setting.key} ${setting.reason}`.toLowerCase().includes(wanted);
   });
