@@ -63,6 +63,8 @@ class Agent(FakeAgent):
     """The fake agent with what the sampler asks; every queue it holds gets a slot."""
 
     drops: ClassVar[dict[str, Any]] = {"counted": [], "unseen": {}}
+    look: dict[str, Any] | None = None
+    """The last look in figures (`weir.diagnosis.figures.Looked`)."""
 
     def __init__(self, socket: Path, database: Path, slots: int = 4096) -> None:
         super().__init__(socket, database)
@@ -171,6 +173,7 @@ class Agent(FakeAgent):
     def _stations(self) -> dict[str, Handler]:
         return {
             "customer_line": lambda params, _peer: self.customers.line(params, self.kernel),
+            "figures": lambda _params, _peer: {"look": self.look},
             "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
             "log_tail": self._log(LogTail, "log_tail"),
             "log_lines": self._log(LogLines, "log_lines"),

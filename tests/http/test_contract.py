@@ -81,6 +81,7 @@ EXPLAINED = {
         "A candidate is confirmed when it is committed.": "parameters exclude each other",
         "give a queue or an address, and not both": "parameters exclude each other",
         "is no time as 2026-01-31T08:00:00Z": "a leap second, or a year before the first",
+        "Too many; at most": "how many are named in a text; no pattern counts them",
         "Give a cursor or an offset, not both.": "parameters exclude each other; OpenAPI cannot say it",
     },
 }

@@ -12,16 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.http.world import Client, World
+from tests.http.world import Client, World, still_world
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path, statistics_database=tmp_path / "weir-statistics.db") as found:
-        found.parts.stats._stop.set()  # it samples when it is told to
-        thread = found.parts.stats._thread
-        assert thread is not None
-        thread.join(timeout=60)
+    with still_world(tmp_path) as found:
         found.parts.stats.tick()
         yield found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -80,6 +82,17 @@ class World:
 
     def client(self, scope: str | None = "admin") -> Client:
         return Client(self.app.test_client(), self.token(scope) if scope else None)
+
+
+@contextmanager
+def still_world(folder: Path) -> Iterator[World]:
+    """It has a file for statistics, and samples when it is told to."""
+    with World(folder, statistics_database=folder / "weir-statistics.db") as found:
+        found.parts.stats._stop.set()
+        thread = found.parts.stats._thread
+        assert thread is not None
+        thread.join(timeout=60)
+        yield found
 
 
 class Client:

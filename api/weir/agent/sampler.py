@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from weir.adapters import kernel_counters, listeners
 from weir.adapters.kernel_counters import Counters
 from weir.adapters.link_queues import LinkQueues, link_queues
+from weir.diagnosis.figures import in_figures
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.processors import UNITS, Spent, spent
 from weir.diagnosis.sample import Chain, Port, Sample, UplinkLook
@@ -61,7 +63,7 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, name="diagnosis", daemon=True)
 
     def table(self) -> Mapping[str, Handler]:
-        return {"findings": self._to_json, "try_remedy": self._try}
+        return {"findings": self._to_json, "figures": self._figures, "try_remedy": self._try}
 
     def start(self) -> None:
         self._thread.start()
@@ -168,6 +170,12 @@ class Sampler:
                 "samples": self._taken,
                 "cpu_ms_per_sample": round(self._spent_s * 1000 / self._taken, 3) if self._taken else None,
             }
+
+    def _figures(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        """The last look in figures (`weir.diagnosis.figures.Looked`); null before the first."""
+        with self._lock:
+            sample = self._sample
+        return {"look": None if sample is None else asdict(in_figures(sample))}
 
     def _try(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         """Something was done about a finding in `revision`: it is looked for again. Raises `NotFound`."""

@@ -151,6 +151,14 @@ def incidents_answer(found: dict[str, Any]) -> dict[str, Any]:
     return {**found, "since": _at(found["since"]), "items": [_incident_head(item) for item in found["items"]]}
 
 
+def marks_answer(found: dict[str, Any]) -> dict[str, Any]:
+    """Marks of graphs, with times as the API writes them."""
+    items = [{"at": moment(item["at_ms"]), **item} for item in found["items"]]
+    for item in items:
+        del item["at_ms"]
+    return {"whole_since": moment(found["whole_since_ms"]), "items": items}
+
+
 def incident_answer(found: dict[str, Any]) -> dict[str, Any]:
     """One incident with its figures."""
     names = found["names"]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from weir.diagnosis.figures import FIGURES
 from weir.http.context import Context
 from weir.http.health import system_json
 from weir.http.rendering import (
@@ -66,6 +67,7 @@ def parts_of(context: Context, by: Principal) -> list[Part]:
             Part(f"log-{name}.txt", f"log of the {name}, newest first", _log(context, name))
             for name in ("product", "kernel")
         ),
+        Part("figures.json", "the system's own figures, 24 hours by the minute", lambda: _figures(context)),
         Part(
             "configuration.backup",
             "a backup without secrets, to be restored on another router",
@@ -179,6 +181,18 @@ def _incidents(context: Context) -> Json:
         except Problem as problem:
             told.append({"id": item["id"], "problem": problem.message})
     return {**listed, "with_figures": told}
+
+
+def _figures(context: Context) -> Iterator[bytes]:
+    """All that are kept, a line each; the most in a minute of those that have one line in all."""
+    found = context.stats.figures.answer(list(FIGURES), DROPS_MINUTES)
+    items = found.pop("items")
+    yield json.dumps(found).removesuffix("}").encode() + b', "items": ['
+    for number, item in enumerate(items):
+        if item["subject"] is not None:
+            del item["most"]
+        yield (b",\n" if number else b"\n") + json.dumps(item, separators=(",", ":")).encode()
+    yield b"\n]}"
 
 
 def _past(context: Context) -> Json:

@@ -92,6 +92,12 @@ class DropsService:
             is_whole = not self._unseen
             self._book.take(counted, within, self._of_queues(), time.time(), is_whole=is_whole)
 
+    def counted(self) -> tuple[float, int]:
+        """When the last reading was (Unix seconds; 0: none was), and how many packets were dropped since the
+        first one."""
+        with self._lock:
+            return self._book.ended, self._book.total
+
     def since(self, minutes: int) -> Json:
         """The answer of `diagnosis/drops`, up to this moment. Raises `Unavailable`."""
         self._take()

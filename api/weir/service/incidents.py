@@ -125,7 +125,7 @@ class IncidentService:
             self._changed_at = self._clock()
         self._revision = revision
         for item in self._told.revisions(known) if known is not None and revision > known else ():
-            yield _of_revision(item)
+            yield event_of(item)
 
     def _changed_ports(self, interfaces: Mapping[str, Json], clock: float) -> Iterator[Event]:
         """A port that loses its carrier, or goes without a commit, begins something; one that is switched off
@@ -215,7 +215,8 @@ def folder_beside(statistics: Path | None) -> Path | None:
     return None if statistics is None else statistics.with_name(f"{statistics.stem}-incidents")
 
 
-def _of_revision(item: Revision) -> Event:
+def event_of(item: Revision) -> Event:
+    """A revision as something that happened."""
     subject, message = f"revision {item.number}", f": {item.message}" if item.message else ""
     if item.kind != "rollback":
         text = f"Revision {item.number} was committed by {item.author}{message}"

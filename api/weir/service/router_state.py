@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 _IDLE = ("idle", "iowait")
+_INTERRUPTS = ("irq", "softirq")
 _COUNTED = {"bytes": "bps", "packets": "packets_ps", "dropped": "drops_ps"}
 
 
@@ -41,6 +42,7 @@ class Router:
         self._rates: dict[str, Json] = {}
         self._unknown_rates: dict[str, Json] = {}
         self._cpu_busy: list[float] = []
+        self._cpu_interrupts: list[float] = []
         self._errors = PortErrors()
         self._history = once(lambda: _history(archive_path))
 
@@ -61,7 +63,9 @@ class Router:
             }
             history.push(self._rates, now)
             self._errors.take(found, clock)
-            self._cpu_busy = _busy(self.system_answer.get("cpus", []), system.get("cpus", []))
+            before, cores = self.system_answer.get("cpus", []), system.get("cpus", [])
+            self._cpu_busy = _shares(before, cores, lambda name: name not in _IDLE)
+            self._cpu_interrupts = _shares(before, cores, lambda name: name in _INTERRUPTS)
             self.status, self._interfaces, self.system_answer = status, found, system
             self.absent = absent_of(status.get("shapers") or {})
             self.at, self._clock = now, clock
@@ -124,6 +128,11 @@ class Router:
             raise NotFound(f"no figures of an interface {name!r} were ever taken", path=f"interface/{name}")
         return {"id": name, "window": window, **found}
 
+    def interrupts(self) -> list[float]:
+        """Each core's share of time in interrupts, of the last second."""
+        with self._lock:
+            return self._cpu_interrupts
+
     def system(self) -> Json:
         """The answer of `stats/system`."""
         with self._lock:
@@ -177,14 +186,14 @@ def _refused(item: Json) -> dict[str, int]:
     return {check: count for check, count in counts.items() if not check.startswith("unknown-")}
 
 
-def _busy(before: list[Json], now: list[Json]) -> list[float]:
-    """The busy share of each CPU between two readings of its jiffies (the fields of /proc/stat)."""
+def _shares(before: list[Json], now: list[Json], counts: Callable[[str], bool]) -> list[float]:
+    """What each CPU spent on some of its jiffies (the fields of /proc/stat) between two readings."""
     shares = []
     for index, cpu in enumerate(now):
         old = before[index] if index < len(before) else {}
         spent = {name: value - old.get(name, 0) for name, value in cpu.items()}
         total = sum(spent.values())
-        idle = sum(spent.get(name, 0) for name in _IDLE)
-        share = (total - idle) / total if old and total > 0 else 0.0
+        meant = sum(value for name, value in spent.items() if counts(name))
+        share = meant / total if old and total > 0 else 0.0
         shares.append(round(min(max(share, 0.0), 1.0), 4))
     return shares

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from weir.loop import Loop
 from weir.model.problem import Problem
 from weir.service.drops import DropsService
+from weir.service.figures import FigureService, path_beside
 from weir.service.incidents import IncidentService, Now
 from weir.service.lazy import once
 from weir.service.router_state import Router
@@ -86,6 +87,7 @@ class StatsService:
         self._made = once(lambda: _figures(archive_path))
         self.router = Router(archive_path and archive_path.with_name(f"{archive_path.stem}-interfaces.db"))
         self.drops = DropsService(agent, lambda: self._figures.take_drops())
+        self.figures = FigureService(agent, path_beside(archive_path), self.drops.counted)
         self.incidents = incidents
         self._config_event = config_event
         self._permitted = permitted
@@ -138,6 +140,7 @@ class StatsService:
         if self._counters is not None:
             self._counters.close()
             self._counters = None
+        self.figures.close()
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -179,6 +182,7 @@ class StatsService:
         self._follow_leases()
         self._follow_findings()
         self.drops.tick()
+        self.figures.tick(self.router)
         self._publish()
         self.incidents.tick(Now(self.router, self._made, (self._config or {}).get("revision")))
 

@@ -55,7 +55,9 @@ class DropBook:
     def __init__(self) -> None:
         self._minutes: deque[_Minute] = deque(maxlen=MINUTES)
         self._now: Counter[Owner] = Counter()
-        self._began = self._ended = 0.0
+        self._began = self.ended = 0.0
+        self.total = 0
+        """Since the first reading."""
         self._last: dict[Owner, int] = {}
         self._was_whole = False
 
@@ -75,13 +77,17 @@ class DropBook:
         for owner in within:
             root = Owner("interface", owner.at, "qdisc", at=owner.at)
             found[root] = max(found.get(root, 0) - found.get(owner, 0), 0)
-        for grown in (found, dropped):
-            for owner, packets in grown.items():
+        grown = 0
+        for counts in (found, dropped):
+            for owner, packets in counts.items():
                 if packets > 0:
                     self._now[owner] += packets
-        if not self._ended:
+                    grown += packets
+        if not self.ended:
             self._began, self._now = now, Counter()
-        self._ended = now
+        else:
+            self.total += grown
+        self.ended = now
         if now - self._began >= 60:
             self._close()
 
@@ -110,12 +116,12 @@ class DropBook:
             kept.append((REST, rest))
         owners = tuple(owner for owner, _ in kept)
         counts = array("Q", (packets for _, packets in kept))
-        self._minutes.append(_Minute(self._began, self._ended, owners, counts))
-        self._began, self._now = self._ended, Counter()
+        self._minutes.append(_Minute(self._began, self.ended, owners, counts))
+        self._began, self._now = self.ended, Counter()
 
     def since(self, from_s: float) -> Span | None:
         """What was dropped since then, as nearly as readings lie; None before the second reading."""
-        if self._ended <= self._began and not self._minutes:
+        if self.ended <= self._began and not self._minutes:
             return None
         packets = Counter(self._now)
         began = self._began
@@ -125,4 +131,4 @@ class DropBook:
             began = minute.began
             for owner, count in zip(minute.owners, minute.counts, strict=True):
                 packets[owner] += count
-        return Span(began, self._ended, packets)
+        return Span(began, self.ended, packets)

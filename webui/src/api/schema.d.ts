@@ -4083,6 +4083,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnosis/figures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the system's own figures by the minute
+         * @description Cores, memory, connections, neighbors, drops and what else the router looks at in itself, for up to 24
+         *     hours; of each minute the mean and the most, or the sum. They are kept over a restart. A minute that was
+         *     not measured is null. What cannot be read or written is named in `problems`.
+         */
+        get: operations["list_figures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/diagnosis/marks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what graphs mark
+         * @description Revisions of the configuration and incidents of the last minutes, each with its time.
+         */
+        get: operations["list_marks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnosis/incidents": {
         parameters: {
             query?: never;
@@ -4166,7 +4208,7 @@ export interface paths {
          * @description A zip archive that is written while it is sent: health, findings, the configuration as a backup without
          *     secrets, the last revisions and audit entries, state, drops, figures, and the ends of the logs. No
          *     password, key or token is in it, and no packet; names, addresses and comments are. `contents.json` in it
-         *     lists its files, those that were cut, and those that could not be had with the reason. At most 136 MiB
+         *     lists its files, those that were cut, and those that could not be had with the reason. At most 140 MiB
          *     before compression; one at a time (409 `support-file-busy`), in 300 s.
          */
         get: operations["download_support_file"];
@@ -13310,6 +13352,51 @@ export interface components {
             unseen: components["schemas"]["Unknown"][];
             /** @description What is dropped and counted by nobody. */
             not_counted: string[];
+        };
+        FigureSeries: {
+            /** @enum {string} */
+            figure: "cores" | "memory" | "load" | "connections" | "connections-refused" | "neighbours-v4" | "neighbours-v4-refused" | "neighbours-v6" | "neighbours-v6-refused" | "dropped" | "socket-drops" | "listen-overflows" | "listeners" | "woken-late" | "grace-period" | "core" | "core-softirq" | "core-packets" | "core-backlog-drops" | "core-squeezed" | "stalled" | "overruns";
+            /** @description A core's number, a service or an interface. */
+            subject: string | null;
+            /** @description What it is, for people. */
+            text: string;
+            /** @enum {string} */
+            unit: "share" | "count" | "packets" | "packets/s" | "s";
+            /** @enum {string|null} */
+            of: "core" | "service" | "interface" | null;
+            /** @description A minute has the sum; else the mean, and the most. */
+            adds_up: boolean;
+            values: (number | null)[];
+            /** @description In one second, or in one look of 5 s; null for what adds up. */
+            most: (number | null)[] | null;
+        };
+        FiguresAnswer: {
+            /** @description Unix seconds of the first minute. */
+            start: number;
+            step_s: number;
+            minutes: number;
+            /** @description What was never measured in this time is not in it. */
+            items: components["schemas"]["FigureSeries"][];
+            /** @description What could not be looked at the last time, and why. */
+            unseen: components["schemas"]["Unknown"][];
+            /** @description What cannot be read or written, and why. */
+            problems: string[];
+        };
+        Mark: {
+            at: string;
+            /** @enum {string} */
+            kind: "commit" | "rollback" | "incident";
+            /** @enum {string} */
+            severity: "error" | "warning" | "notice";
+            sentence: string;
+            revision: number | null;
+            incident: number | null;
+        };
+        Marks: {
+            /** @description From then on all are listed; of revisions at most 500. */
+            whole_since: string;
+            /** @description The oldest first. */
+            items: components["schemas"]["Mark"][];
         };
         IncidentHead: {
             id: number;
@@ -30634,6 +30721,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DropsAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_figures: {
+        parameters: {
+            query?: {
+                /** @description How many, up to the last one that is over. */
+                minutes?: number;
+                /** @description Of: cores, memory, load, connections, connections-refused, neighbours-v4, neighbours-v4-refused, neighbours-v6, neighbours-v6-refused, dropped, socket-drops, listen-overflows, listeners, woken-late, grace-period, core, core-softirq, core-packets, core-backlog-drops, core-squeezed, stalled, overruns. Without it, those that have one line each. */
+                figures?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FiguresAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_marks: {
+        parameters: {
+            query?: {
+                /** @description How far back. */
+                minutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marks"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

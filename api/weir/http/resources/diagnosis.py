@@ -16,6 +16,7 @@ from weir.http.rendering import (
     incident_answer,
     incidents_answer,
     log_answer,
+    marks_answer,
     moment,
     trial_answer,
     why_answer,
@@ -24,6 +25,7 @@ from weir.http.schemas import diagnosis, log, path
 from weir.http.support_file import parts_of
 from weir.model.moment import ms_of
 from weir.service.log import Wanted
+from weir.service.marks import marks
 from weir.service.path_answers import PathAsked
 from weir.store.clock import wall_ms
 
@@ -85,6 +87,35 @@ def list_drops(query: dict[str, Any]) -> Response:
     return answer({**times, **found})
 
 
+@resource.operation(
+    "GET", "/diagnosis/figures", scope=READ, query=diagnosis.FiguresQuery, answers=diagnosis.FiguresAnswer
+)
+def list_figures(query: dict[str, Any]) -> Response:
+    """Show the system's own figures by the minute
+
+    Cores, memory, connections, neighbors, drops and what else the router looks at in itself, for up to 24
+    hours; of each minute the mean and the most, or the sum. They are kept over a restart. A minute that was
+    not measured is null. What cannot be read or written is named in `problems`.
+    """
+    return answer(context().stats.figures.answer(query["figures"], query["minutes"]))
+
+
+@resource.operation(
+    "GET", "/diagnosis/marks", scope=READ, query=diagnosis.MarksQuery, answers=diagnosis.Marks
+)
+def list_marks(query: dict[str, Any]) -> Response:
+    """List what graphs mark
+
+    Revisions of the configuration and incidents of the last minutes, each with its time.
+    """
+    found = marks(
+        lambda most: service().revisions.list(me(), limit=most),
+        context().stats.incidents.listed()["items"],
+        wall_ms() - query["minutes"] * 60_000,
+    )
+    return answer(marks_answer(found))
+
+
 @resource.operation("GET", "/diagnosis/incidents", scope=READ, answers=diagnosis.Incidents)
 def list_incidents() -> Response:
     """List what began, and was recorded
@@ -139,7 +170,7 @@ def download_support_file() -> Response:
     A zip archive that is written while it is sent: health, findings, the configuration as a backup without
     secrets, the last revisions and audit entries, state, drops, figures, and the ends of the logs. No
     password, key or token is in it, and no packet; names, addresses and comments are. `contents.json` in it
-    lists its files, those that were cut, and those that could not be had with the reason. At most 136 MiB
+    lists its files, those that were cut, and those that could not be had with the reason. At most 140 MiB
     before compression; one at a time (409 `support-file-busy`), in 300 s.
     """
     found = service().support.begin(me(), context().hostname, parts_of(context(), me()))

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from marshmallow import fields
 
+from weir.diagnosis.figures import FIGURES
 from weir.http.schemas.base import Answer, Input, QueryInteger, Text, Whole, one_of
 from weir.http.schemas.changes import CONFIRM_WITHIN_S, CommitAnswer
-from weir.http.schemas.paging import Query
+from weir.http.schemas.paging import CommaList, Query
 from weir.http.schemas.stats import HistoryDirection
 from weir.model.limits import MAX_NAME_CHARS
 
@@ -226,6 +227,78 @@ class DropsAnswer(Answer):
     not_counted = fields.List(
         fields.String(), metadata={"description": "What is dropped and counted by nobody."}
     )
+
+
+class FiguresQuery(Query):
+    minutes = QueryInteger(
+        1, 1440, load_default=60, metadata={"description": "How many, up to the last one that is over."}
+    )
+    figures = CommaList(
+        len(FIGURES),
+        tuple(FIGURES),
+        metadata={
+            "description": f"Of: {', '.join(FIGURES)}. Without it, those that have one line each.",
+            "example": "cores,memory",
+        },
+    )
+
+
+class FigureSeries(Answer):
+    """One figure, a value a minute from `start` on; null: not measured."""
+
+    figure = one_of(*FIGURES)
+    subject = fields.String(
+        allow_none=True, metadata={"description": "A core's number, a service or an interface."}
+    )
+    text = fields.String(metadata={"description": "What it is, for people."})
+    unit = one_of("share", "count", "packets", "packets/s", "s")
+    of = one_of("core", "service", "interface", allow_none=True)
+    adds_up = fields.Boolean(metadata={"description": "A minute has the sum; else the mean, and the most."})
+    values = fields.List(fields.Float(allow_none=True))
+    most = fields.List(
+        fields.Float(allow_none=True),
+        allow_none=True,
+        metadata={"description": "In one second, or in one look of 5 s; null for what adds up."},
+    )
+
+
+class FiguresAnswer(Answer):
+    start = fields.Integer(metadata={"description": "Unix seconds of the first minute."})
+    step_s = fields.Integer()
+    minutes = fields.Integer()
+    items = fields.List(
+        fields.Nested(FigureSeries),
+        metadata={"description": "What was never measured in this time is not in it."},
+    )
+    unseen = fields.List(
+        fields.Nested(Unknown),
+        metadata={"description": "What could not be looked at the last time, and why."},
+    )
+    problems = fields.List(
+        fields.String(), metadata={"description": "What cannot be read or written, and why."}
+    )
+
+
+class MarksQuery(Query):
+    minutes = QueryInteger(1, 43_200, load_default=1440, metadata={"description": "How far back."})
+
+
+class Mark(Answer):
+    """A revision or an incident, or both: a configuration that went back by itself."""
+
+    at = fields.String()
+    kind = one_of("commit", "rollback", "incident")
+    severity = one_of("error", "warning", "notice")
+    sentence = fields.String()
+    revision = fields.Integer(allow_none=True)
+    incident = fields.Integer(allow_none=True)
+
+
+class Marks(Answer):
+    whole_since = fields.String(
+        metadata={"description": "From then on all are listed; of revisions at most 500."}
+    )
+    items = fields.List(fields.Nested(Mark), metadata={"description": "The oldest first."})
 
 
 class IncidentHead(Answer):

@@ -78,6 +78,9 @@ class CommaList(fields.String):
 
     def __init__(self, most: int, choices: tuple[str, ...] = (), **kwargs: Any):
         metadata = {"maxLength": 64 * most, **kwargs.pop("metadata", {})}
+        if choices:
+            one = f"({'|'.join(choices)})?"
+            metadata["pattern"] = f"^{one}(,{one})*$"
         super().__init__(metadata=metadata, **kwargs)
         self.most = most
         self.choices = choices
