@@ -252,4 +252,36 @@ int weir_torch_watch_fast(struct weir_torch_run *run, int on);
 int weir_torch_read(struct weir_torch_run *run, struct weir_torch_sums *sums, struct weir_torch_flow *out,
 		    uint32_t capacity);
 
+/*
+ * Count how long softirqs wait and run, by vector and processor (weir/softirq.h). It needs no struct weir; nothing is attached until it
+ * is watched, and reading needs no privilege. `untyped`: as on a kernel without types of its own. Returns the number of processors.
+ */
+struct weir_softirq_run;
+struct weir_softirq_row;
+int weir_softirq_open(int untyped, struct weir_softirq_run **out);
+void weir_softirq_close(struct weir_softirq_run *run);
+/* On: forget what was counted and begin. Off: what was counted can be read. */
+int weir_softirq_watch(struct weir_softirq_run *run, int on);
+/* `out` has WEIR_SOFTIRQS rows for each processor. Returns how many. */
+int weir_softirq_read(struct weir_softirq_run *run, struct weir_softirq_row *out);
+
+/*
+ * What a lookup costs in the tables of this process's network namespace (weir/meter.h), in ns. Nothing is attached, sent or seen. It
+ * needs no struct weir. One thread.
+ */
+struct weir_meter;
+struct weir_meter_end;
+struct weir_meter_routes_spec {
+	uint32_t ifindex; /* where the packets would come in */
+	uint32_t source, destination; /* IPv4, as packets have them */
+};
+int weir_meter_open(struct weir_meter **out);
+void weir_meter_close(struct weir_meter *meter);
+/* Of an IPv4 route, of one destination and of random ones. -ENETDOWN: forwarding is off. */
+int weir_meter_routes(struct weir_meter *meter, const struct weir_meter_routes_spec *spec, uint32_t *fixed_ns,
+		      uint32_t *random_ns);
+/* Of the TCP socket that listens for a SYN. */
+int weir_meter_listener(struct weir_meter *meter, const struct weir_meter_end *from,
+			const struct weir_meter_end *to, uint32_t *took_ns);
+
 #endif

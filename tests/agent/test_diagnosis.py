@@ -19,7 +19,7 @@ from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.kinds.tuning import Tuning
 
-OF_THE_MACHINE = ("control-plane-starved", "backlog-full", "one-core-works")
+OF_THE_MACHINE = ("control-plane-starved", "backlog-full", "one-core-works", "softirq-late", "long-softirq")
 OFTEN = ("--look-interval-s", "0.2")
 TUNING = """
 version = 1

@@ -183,6 +183,26 @@ def program_of_link(link_fd: int) -> int:
     )
 
 
+def has_program(number: int) -> bool:
+    """Whether the kernel has a program with this id."""
+    try:
+        os.close(bpf(_BPF_PROG_GET_FD_BY_ID, bytearray(struct.pack("<III", number, 0, 0))))
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def program_name(number: int) -> str:
+    """Of the program with this id, as far as the kernel keeps it (`bpf_prog_info.name`)."""
+    fd = bpf(_BPF_PROG_GET_FD_BY_ID, bytearray(struct.pack("<III", number, 0, 0)))
+    try:
+        info = ctypes.create_string_buffer(80)
+        bpf(_BPF_OBJ_GET_INFO_BY_FD, bytearray(struct.pack("<IIQ", fd, 80, ctypes.addressof(info))))
+        return info.raw[64:80].split(b"\0", 1)[0].decode()
+    finally:
+        os.close(fd)
+
+
 def program_sizes(program_fd: int) -> tuple[int, int, int]:
     """(instructions after the verifier, bytes of machine code, instructions the verifier walked)."""
     info = ctypes.create_string_buffer(256)

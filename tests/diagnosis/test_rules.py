@@ -10,7 +10,7 @@ import pytest
 
 from tests.diagnosis.samples import cores, judged, unseen, well
 from weir.diagnosis.findings import LOOKS_KEPT, LOOKS_TO_RAISE, RULES
-from weir.diagnosis.sample import Chain, Port, Socket, Table, UplinkLook
+from weir.diagnosis.sample import Chain, Port, RouteLookups, Socket, Softirq, SoftirqWindow, Table, UplinkLook
 from weir.diagnosis.shown import findings_json
 from weir.diagnosis.texts import AILMENTS, LOOKS, UNBUILT
 
@@ -20,6 +20,12 @@ Look = Callable[[int], dict[str, Any]]
 
 def always(**found: Any) -> Look:
     return lambda _step: found
+
+
+def softirq(vector: str, **found: int) -> SoftirqWindow:
+    """A window of its own in which one vector on core 1 has these counts."""
+    given = {"late": 0, "dear": 0, "wait_most_ns": 2_500_000, "run_most_ns": 400_000, **found}
+    return SoftirqWindow(1.0, (Softirq(1, vector, behind="NET_RX", wait_task="a", run_task="b", **given),))
 
 
 SICK: dict[str, tuple[str, str, Look]] = {
@@ -66,10 +72,34 @@ SICK: dict[str, tuple[str, str, Look]] = {
     "all checks of an uplink failed": (
         "uplink-down", "fibre", always(uplinks={"fibre": UplinkLook(7.5)}),
     ),
+    "routes are looked up slowly": (
+        "slow-route-lookup", "IPv4", always(route_lookups=RouteLookups(70, 401, 1_000_000)),
+    ),
+    "packets wait on a core that has time": (
+        "softirq-late",
+        "NET_TX",
+        lambda step: {"cores": cores(step, FULL, HALF, FULL), "softirqs": softirq("NET_TX", late=6)},
+    ),
+    "few packets take long": (
+        "long-softirq", "NET_RX", lambda _step: {"softirqs": softirq("NET_RX", dear=11)},
+    ),
     "sources are looked up": ("second-lookup", "all", always(reverse_path=("all",))),
 }  # fmt: skip
 
 HEALTHY: dict[str, Look] = {
+    "packets wait on a core that is full of packets": lambda step: {
+        "cores": cores(step, IDLE, {"softirq": 95}, {"softirq": 95}),
+        "softirqs": softirq("NET_RX", late=900),
+    },
+    "a few packets wait": lambda step: {
+        "cores": cores(step, HALF, HALF),
+        "softirqs": softirq("TIMER", late=5),
+    },
+    "what nobody waits for waits": lambda step: {
+        "cores": cores(step, HALF, HALF),
+        "softirqs": softirq("RCU", late=900),
+    },
+    "a few runs take long": lambda _step: {"softirqs": softirq("NET_RX", dear=10)},
     "all cores are full": always(),
     "one core is full and loses nothing": lambda step: {"cores": cores(step, {"softirq": 100}, IDLE, IDLE)},
     "a machine of one core is full": lambda step: {"cores": cores(step, FULL)},
@@ -140,3 +170,36 @@ def test_what_cannot_be_looked_at_any_more_neither_ends_nor_is_said_to_be_well()
 def test_before_the_first_look_nothing_is_said_to_be_well() -> None:
     answer = findings_json(judged([]), None)
     assert answer["looked_at"] == [] and len(answer["not_looked_at"]) == len(LOOKS) + len(UNBUILT)
+
+
+def test_a_window_is_judged_once_however_often_it_is_looked_at() -> None:
+    window = softirq("NET_RX", dear=500)
+    findings = judged([well(step, softirqs=window) for step in range(10)])
+    assert findings.raised() == []
+    assert "softirqs" in {item["id"] for item in findings_json(findings, well(10))["looked_at"]}
+
+
+def test_a_finding_about_softirqs_names_who_ran() -> None:
+    sick = [
+        well(step, cores=cores(step, HALF, HALF), softirqs=softirq("NET_TX", late=60)) for step in range(5)
+    ]
+    [said] = findings_json(judged(sick), sick[-1])["findings"]
+    assert said["sentence"] == (
+        "NET_TX softirqs wait for 1 ms and more, 60 1/s; the longest 2.5 ms, on core 1 behind NET_RX, "
+        "when a was to run."
+    )
+
+
+def test_the_figure_of_routes_is_told_where_nothing_is_wrong() -> None:
+    sample = well(1, route_lookups=RouteLookups(65, 146, 100_004))
+    looks = findings_json(judged([well(0), sample]), sample)["looked_at"]
+    assert {item["id"]: item["figure"] for item in looks if item["figure"]} == {
+        "route_lookups": "65 ns for one destination, 146 ns for random ones, 100,004 routes"
+    }
+
+
+def test_a_crowd_of_sockets_is_said_with_what_a_lookup_takes_where_it_was_measured() -> None:
+    for took_ns, said in ((None, "looks at them all."), (6542, "looks at them all, which takes 6,542 ns.")):
+        sick = [well(step, chains=(Chain("0.0.0.0:53", 17, 0, took_ns),)) for step in range(5)]
+        [found] = findings_json(judged(sick), sick[-1])["findings"]
+        assert found["sentence"].endswith(said)

@@ -20,11 +20,12 @@ from weir.diagnosis.findings import Findings
 from weir.diagnosis.shown import findings_json
 from weir.model.document import Document
 from weir.model.problem import Invalid, Problem
-from weir.tools import TORCH
+from weir.tools import TOOLS
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 
+ASKING = [name for name, tool in TOOLS.items() if tool.asks_agent]
 NO_DATAPATH = Seat("", b"{}", (), lambda _addresses: {})
-"""Of a run of torch that finds nothing to look into, and ends."""
+"""Of a run of those that finds nothing to look into, and ends."""
 
 
 class Customers:
@@ -90,7 +91,7 @@ class Agent(FakeAgent):
         self.leases: list[dict[str, Any]] = []
         self.alerts = Alerts()
         self.lease_changes: list[dict[str, Any]] = []
-        self.tools = Tools(lambda: frozenset({"lan0"}), {TORCH.name: lambda _: NO_DATAPATH})
+        self.tools = Tools(lambda: frozenset({"lan0"}), {name: lambda _: NO_DATAPATH for name in ASKING})
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None

@@ -382,6 +382,8 @@ STEPS: dict[str, Step] = {
             ("lookup", {"name": "a.example", "server": "127.0.0.1"}),
             ("arping", {"interface": "lo", "address": "192.0.2.1", "count": 1}),
             ("torch", {"interface": "lo", "seconds": 1}),
+            ("softirqs", {"seconds": 1}),
+            ("meter", {"count": 1}),
             ("capture", {"interface": "lo", "seconds": 1}),
             ("blink", {"interface": "lo", "seconds": 1}),
         )

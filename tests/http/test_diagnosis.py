@@ -28,7 +28,7 @@ def test_a_finding_has_its_numbers_thresholds_and_remedies(api: Client, world: W
         "threshold_shown": "80 %",
     }  # fmt: skip
     assert found["since"].endswith("Z")
-    assert "softirq-waits" in {item["id"] for item in answer["not_looked_at"]}
+    assert "lock-waits" in {item["id"] for item in answer["not_looked_at"]}
 
 
 def test_a_remedy_is_a_revision_that_goes_back_unless_it_is_confirmed(api: Client, world: World) -> None:

@@ -65,6 +65,17 @@ describe("findings on the diagnostics page", () => {
     expect(screen.getByText(/how long softirqs wait, because the kernel refuses the probe/)).toBeTruthy();
   });
 
+  it("shows what was measured although nothing is wrong", async () => {
+    const look = { id: "route_lookups", what: "a lookup of a route", figure: "65 ns for one destination" };
+    router.server.use(
+      http.get("*/api/v1/diagnosis/findings", () =>
+        HttpResponse.json({ ...SICK, findings: [], looked_at: [look] }),
+      ),
+    );
+    renderAt("/diagnostics");
+    expect(await screen.findByText("a lookup of a route: 65 ns for one destination")).toBeTruthy();
+  });
+
   it("shows numbers beside thresholds, and applies what is a setting", async () => {
     const sent: unknown[] = [];
     router.server.use(

@@ -59,6 +59,7 @@ from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
 from weir.agent.log_lines import LogLines
 from weir.agent.log_tail import LogTail
+from weir.agent.lookup_times import LookupTimes
 from weir.agent.notify import notify
 from weir.agent.options import lasting, state_folder
 from weir.agent.outside import Outside
@@ -70,11 +71,12 @@ from weir.agent.sampler import Sampler
 from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
+from weir.agent.softirq_watch import SoftirqWatch
 from weir.agent.states import States
 from weir.agent.store_client import StoreClient
 from weir.agent.store_process import StoreProcess
 from weir.agent.tools import Tools
-from weir.agent.torch import TorchDesk
+from weir.agent.torch import TorchDesk, crowded, library_seat
 from weir.agent.updates import Updates
 from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.uplinks import Uplinks
@@ -103,7 +105,9 @@ from weir.model.problem import Problem
 from weir.parts import DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
-from weir.tools import TORCH
+from weir.probes.lookup_meter import LookupMeter
+from weir.probes.softirq_rows import SoftirqRows
+from weir.tools import METER, SOFTIRQS, TORCH
 from weir.wire.server import AgentServer, Handler, Peer
 
 log = logging.getLogger(__name__)
@@ -152,7 +156,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     learnt = combined.sources(held, configuration, stack, announcing.learn, slaac.learn, dialling.learn)
     learnt |= ways.sources() | outside.sources
     states = _states(executor, frr, configuration, served, resolver, learnt)
-    machine = _machine(options, data, ways, outside.alerts, stack)
+    machine = _machine(options, data, ways, outside.alerts, datapath.library, stack)
     beside = _beside(configuration, datapath, links, served, machine[-1], ways, stack)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
     parts = (handlers, secrets, states, *beside, *machine, outside.alerts, *logged)
@@ -197,7 +201,12 @@ def _beside(
     """Who tells of the stations beside the router, of what is on the way to others, and of what was lost."""
     given = GivenLeases(configuration, served.leases)
     torch = TorchDesk(configuration, datapath, given.names)
-    tools = Tools(partial(_fast_paths, configuration), {TORCH.name: torch.seat})
+    seats = {
+        TORCH.name: torch.seat,
+        SOFTIRQS.name: lambda _asked: library_seat(datapath.library),
+        METER.name: lambda _asked: library_seat(datapath.library, crowded()),
+    }
+    tools = Tools(partial(_fast_paths, configuration), seats)
     stack.callback(tools.stop)
     line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways, uplinks.mark)
     path, drops = PacketPath(configuration, datapath, uplinks.mark), Drops(configuration, datapath, links)
@@ -235,13 +244,16 @@ def _machine(
     data: Callable[[], dict[str, Any] | None],
     uplinks: UplinkMonitor,
     alerts: Alerts,
+    library: str,
     stack: ExitStack,
 ) -> tuple[Updates, Appliance, Sampler]:
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
-    looking = Sampler(period_s=options.look_interval_s, uplinks=uplinks.looks, looked=alerts.looked)
+    softirqs = SoftirqWatch(options.look_interval_s, partial(SoftirqRows, library))
+    lookups = LookupTimes(partial(LookupMeter, library))
+    looking = Sampler(options.look_interval_s, uplinks.looks, alerts.looked, softirqs, lookups)
     looking.start()
     stack.callback(looking.stop)
     return updates, Appliance(machine, TimeZone(), updates.busy), looking

@@ -19,6 +19,8 @@ from typing import Any
 from weir.adapters import kernel_counters, listeners
 from weir.adapters.kernel_counters import Counters
 from weir.adapters.link_queues import LinkQueues, link_queues
+from weir.agent.lookup_times import LookupTimes
+from weir.agent.softirq_watch import SoftirqWatch
 from weir.diagnosis.figures import in_figures
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.processors import UNITS, Spent, spent
@@ -41,12 +43,17 @@ class Sampler:
     def __init__(
         self,
         period_s: float,
-        counters: Counters | None = None,
         uplinks: Callable[[], Mapping[str, UplinkLook]] = dict,
         looked: Callable[[Sequence[dict[str, Any]]], None] = lambda findings: None,
+        softirqs: SoftirqWatch | None = None,
+        lookups: LookupTimes | None = None,
+        counters: Counters | None = None,
     ) -> None:
-        """`looked` gets the findings after each look, by the thread that looks."""
+        """`looked` gets the findings after each look, by the thread that looks. `softirqs` is started and
+        stopped with it."""
         self._looked = looked
+        self._softirqs = softirqs
+        self._lookups = lookups
         self._counters = counters or Counters()
         self._period_s = period_s
         self._uplinks = uplinks
@@ -66,11 +73,15 @@ class Sampler:
         return {"findings": self._to_json, "figures": self._figures, "try_remedy": self._try}
 
     def start(self) -> None:
+        if self._softirqs is not None:
+            self._softirqs.start()
         self._thread.start()
 
     def stop(self) -> None:
         """Nothing more is looked at."""
         self._stopped.set()
+        if self._softirqs is not None:
+            self._softirqs.stop()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -104,11 +115,13 @@ class Sampler:
             "sockets": counters.sockets,
             "ports": self._ports,
             "grace_s": kernel_counters.grace_s,
+            "route_lookups": self._lookups.routes if self._lookups else lambda: None,
+            "softirqs": self._softirqs.window if self._softirqs else lambda: None,
             "uplinks": self._uplinks,
         }
         if self._taken % SELDOM == 0:
             self._known = self._asked("ports", link_queues)
-            self._chains = self._asked("chains", listeners.chains)
+            self._chains = self._asked("chains", self._listening)
         found = {name: self._asked(name, look) for name, look in every.items()}
         found["reverse_path"] = self._asked("reverse_path", partial(counters.reverse_path, self._names()))
         unseen = {name: why for name, why in self._why.items() if why}
@@ -129,6 +142,10 @@ class Sampler:
             return None
         self._why[name] = ""
         return found
+
+    def _listening(self) -> tuple[Chain, ...]:
+        found = listeners.chains()
+        return self._lookups.timed(found) if self._lookups else found
 
     def _names(self) -> list[str]:
         return [link.name for link in self._known or ()]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Protocol, Self
 
+from weir.adapters import listeners
 from weir.adapters.datapath_records import Port, Role
 from weir.agent.configuration import Configuration
 from weir.agent.hosts import queue_in
@@ -21,6 +22,8 @@ from weir.compiler.types import MAIN_DOMAIN
 from weir.model.problem import Conflict, NotFound
 from weir.tools.torch import MAPS, Torch
 
+METERED = 5
+"""Addresses that the lookup meter asks for."""
 MOST_ADDRESSES = 128
 """In one question."""
 _QUESTION_BYTES = 1 << 14
@@ -66,6 +69,17 @@ class Seat:
     def __exit__(self, *_: object) -> None:
         for descriptor in self.maps:
             os.close(descriptor)
+
+
+def library_seat(library: str, crowds: Sequence[tuple[str, int]] = ()) -> Seat:
+    """Of a run that needs libweir, and maybe `crowds` of listening sockets, and asks nothing."""
+    told = json.dumps({"library": library, "listeners": crowds})
+    return Seat("", told.encode(), (), lambda _addresses: {})
+
+
+def crowded() -> list[tuple[str, int]]:
+    """The addresses on which most sockets listen, and how many. Raises `Unavailable`."""
+    return [(chain.address, chain.sockets) for chain in listeners.chains(METERED)]
 
 
 class TorchDesk:

@@ -76,6 +76,9 @@ def show_findings(found: Json | None) -> None:
         click.echo(f"{'trial':<8} {what} (revision {trial['revision']}). {output.clean(trial['sentence'])}")
     if not found["findings"] and found["looked_at"]:
         click.echo(f"{'ok':<8} findings: none in {', '.join(item['id'] for item in found['looked_at'])}")
+    for item in found["looked_at"]:
+        if item["figure"]:
+            click.echo(f"{'figure':<8} {item['id']}: {output.clean(item['figure'])}")
     for item in found["not_looked_at"]:
         reason = output.clean(item["reason"])
         click.echo(f"{'unknown':<8} {item['id']} ({item['what']}): not looked at, because {reason}")

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weir.diagnosis import ports, processors, tables, uplinks
+from weir.diagnosis import ports, processors, softirqs, tables, uplinks
 from weir.diagnosis.sample import Sample
 from weir.diagnosis.symptom import Rule, Span, Symptom
 from weir.diagnosis.trial import Trial
@@ -26,17 +26,22 @@ RULES: Sequence[tuple[Rule, tuple[str, ...], tuple[str, ...]]] = (
     (processors.control_plane, ("control-plane-starved",), ("cores",)),
     (processors.backlog, ("backlog-full",), ("cores",)),
     (processors.balance, ("one-core-works",), ("cores",)),
+    (softirqs.late, ("softirq-late",), ("softirqs", "cores")),
+    (softirqs.long_runs, ("long-softirq",), ("softirqs",)),
     (tables.full_neighbours, ("neighbours-full",), ("neighbours",)),
     (tables.full_connections, ("connections-full",), ("connections",)),
     (tables.crowded_addresses, ("crowded-listener",), ("chains",)),
     (tables.overflows, ("listener-overflow",), ("overflows",)),
     (tables.unread_sockets, ("socket-unread",), ("sockets",)),
+    (tables.slow_routes, ("slow-route-lookup",), ("route_lookups",)),
     (tables.reverse_path, ("second-lookup",), ("reverse_path",)),
     (ports.shared_locks, ("one-lock",), ("ports",)),
     (ports.overruns, ("ring-overrun",), ("ports",)),
     (uplinks.down, ("uplink-down",), ("uplinks",)),
 )
 """Each rule with the codes that it gives and the fields of `Sample` that it cannot do without."""
+WINDOWS = ("softirqs",)
+"""Fields that stay the same object until they were looked at again: only then there is something to judge."""
 
 
 @dataclass(slots=True)
@@ -72,6 +77,8 @@ class Findings:
             missing = [name for name in needs if getattr(sample, name) is None]
             if missing:
                 self._doubt(codes, sample.unseen.get(missing[0], ""))
+                continue
+            if any(name in WINDOWS and getattr(sample, name) is getattr(before, name) for name in needs):
                 continue
             seen = {(found.code, found.subject): found for found in rule(span)}
             self._note(codes, seen, sample.at_ms, load_pps)

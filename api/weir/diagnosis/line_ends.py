@@ -160,7 +160,7 @@ def machine(measured: Measured) -> Judged:
         return found
     box = measured.machine
     numbers = _machine_numbers(measured)
-    unseen = ("how long softirqs wait", *(("the memory",) if box.memory_share is None else ()))
+    unseen = ("how long softirqs wait now", *(("the memory",) if box.memory_share is None else ()))
     if not box.cores or box.findings is None:
         said = f"Not known: {clause(box.reason) or 'the cores were not looked at twice yet'}."
         return Judged("router", "", "unknown", said, "", numbers, (), ("the processor cores", *unseen))

@@ -48,11 +48,48 @@ class Socket:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Listening sockets of one address and port: a SYN to it looks at each."""
+    """Listening sockets of one address and port: a SYN to it looks at each. `lookup_ns`: how long that takes,
+    None where it was not measured."""
 
     address: str
     sockets: int
     uid: int
+    lookup_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RouteLookups:
+    """How long the kernel looks for an IPv4 route, in the mean: for one destination and for random ones.
+    `routes` None: it does not tell how many there are."""
+
+    fixed_ns: int
+    random_ns: int
+    routes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Softirq:
+    """A vector on one core in a window. `late` waits were of 1 ms and more, `dear` runs took long for few
+    packets. The tasks are those that were current at the end of the longest wait and of the longest run;
+    `behind` is the vector that ran longest in that wait, "" where none ran for a quarter of it."""
+
+    core: int
+    vector: str
+    late: int
+    dear: int
+    wait_most_ns: int
+    behind: str
+    wait_task: str
+    run_most_ns: int
+    run_task: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoftirqWindow:
+    """What was seen while softirqs were watched. Each window is an object of its own."""
+
+    seconds: float
+    rows: tuple[Softirq, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +124,9 @@ class Sample:
     chains: tuple[Chain, ...] | None = None
     reverse_path: tuple[str, ...] | None = None
     """Where the kernel checks the source of each packet by a second lookup: `all`, or interfaces."""
+    route_lookups: RouteLookups | None = None
+    softirqs: SoftirqWindow | None = None
+    """The last window."""
     uplinks: Mapping[str, UplinkLook] | None = None
     """By their ids."""
     unseen: Mapping[str, str] = field(default_factory=dict)

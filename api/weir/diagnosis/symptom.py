@@ -21,11 +21,13 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """`code` is a key of `weir.diagnosis.texts.AILMENTS`; the first number is the one that is compared."""
+    """`code` is a key of `weir.diagnosis.texts.AILMENTS`; the first number is the one that is compared. `who`
+    is what the sentence says of the worst case, "" where it says nothing."""
 
     code: str
     subject: str
     numbers: tuple[Number, ...]
+    who: str = ""
 
 
 @dataclass(frozen=True, slots=True)

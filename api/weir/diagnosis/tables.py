@@ -10,6 +10,10 @@ from weir.diagnosis.symptom import Number, Span, Symptom
 
 FULL_SHARE = 0.8
 CHAINED_SOCKETS = 16
+SLOW_LISTENER_NS = 5_000
+"""Beside the number of sockets; a guess."""
+SLOW_ROUTE_NS = 400
+"""Of a lookup of a random destination: a guess. Measured: 65 ns with no routes, 146 with 100,000."""
 OVERFLOWS_PS = 1.0
 SOCKET_DROPS_PS = 10.0
 
@@ -48,8 +52,25 @@ def crowded_addresses(span: Span) -> Iterator[Symptom]:
     for 32, 6,542 for 1,000, 267,605 for 8,000)."""
     for chain in span.now.chains or ():
         if chain.sockets > CHAINED_SOCKETS:
-            sockets = Number("sockets", chain.sockets, "", CHAINED_SOCKETS)
-            yield Symptom("crowded-listener", chain.address, (sockets, Number("uid", chain.uid, "")))
+            numbers = [Number("sockets", chain.sockets, "", CHAINED_SOCKETS), Number("uid", chain.uid, "")]
+            took = ""
+            if chain.lookup_ns is not None:
+                numbers.append(Number("lookup_ns", chain.lookup_ns, "ns", SLOW_LISTENER_NS))
+                took = f", which takes {chain.lookup_ns:,} ns"
+            yield Symptom("crowded-listener", chain.address, tuple(numbers), took)
+
+
+def slow_routes(span: Span) -> Iterator[Symptom]:
+    """Looking for the route of a packet takes long, as it does where the table outgrows the caches."""
+    found = span.now.route_lookups
+    if found is None or found.random_ns <= SLOW_ROUTE_NS:
+        return
+    numbers = (
+        Number("random_ns", found.random_ns, "ns", SLOW_ROUTE_NS),
+        Number("fixed_ns", found.fixed_ns, "ns"),
+    )
+    count = "an unknown number of" if found.routes is None else f"{found.routes:,}"
+    yield Symptom("slow-route-lookup", "IPv4", numbers, count)
 
 
 def overflows(span: Span) -> Iterator[Symptom]:

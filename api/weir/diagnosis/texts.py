@@ -105,6 +105,24 @@ AILMENTS: Mapping[str, Ailment] = {
             _THREADS,
         ),
     ),
+    "softirq-late": Ailment(
+        "E3",
+        "warning",
+        "Packets wait for a core that has time",
+        "{subject} softirqs wait for 1 ms and more, {late_ps}; the longest {wait_most_ms}, {who}.",
+        (_THREADS, _GIVE_WAY),
+    ),
+    "long-softirq": Ailment(
+        "E4",
+        "warning",
+        "Few packets keep a core busy",
+        "{subject} works 131 us and more on few packets, {long_ps}; the longest {run_most_ms}, on {who}.",
+        (
+            Remedy("find-lookup", "Find what is looked up for them: see a finding `crowded-listener`, look "
+                   "for long lists of rules in the firewall, and see in torch who sends."),
+            _THREADS,
+        ),
+    ),
     "one-core-works": Ailment(
         "E2",
         "warning",
@@ -144,7 +162,7 @@ AILMENTS: Mapping[str, Ailment] = {
         "E4",
         "warning",
         "Many sockets listen on one address",
-        "{sockets} sockets listen on {subject}; each connection to it looks at them all.",
+        "{sockets} sockets listen on {subject}; each connection to it looks at them all{who}.",
         (
             Remedy("stop-program", "Stop the program that opens them: its user has the number in `uid`."),
         ),
@@ -164,6 +182,18 @@ AILMENTS: Mapping[str, Ailment] = {
         "A program does not read its socket",
         "{subject} lost {drops_ps}: its program did not read them in time.",
         (Remedy("limit-source", "Limit who may reach this port in the firewall's input rules."),),
+    ),
+    "slow-route-lookup": Ailment(
+        "E5",
+        "notice",
+        "Routes are looked up slowly",
+        "A lookup of a random destination takes {random_ns}, of one destination {fixed_ns}, among {who} "
+        "{subject} routes.",
+        (
+            Remedy("fewer-routes", "Take fewer routes: a filter of the BGP neighbor that lets in a default "
+                   "route and the prefixes that are needed."),
+        ),
+        under_load=False,
     ),
     "second-lookup": Ailment(
         "E5",
@@ -198,14 +228,15 @@ LOOKS: Mapping[str, str] = {
     "chains": "listening sockets of each address",
     "overflows": "connections that were not accepted",
     "sockets": "UDP sockets that are not read",
+    "softirqs": "how long softirqs wait and run",
     "uplinks": "whether the checks of uplinks are answered",
+    "route_lookups": "how long a lookup of an IPv4 route takes",
     "reverse_path": "whether the kernel checks the way back to each source",
 }
 """What is looked at, by the field of `Sample`."""
 
 UNBUILT: Mapping[str, tuple[str, str]] = {
-    "softirq-waits": ("how long softirqs wait (E3)", "this release has no probe for it"),
-    "route-lookups": ("how long a route lookup takes (E5)", "this release has no meter for it"),
+    "lock-waits": ("how long cores wait for locks (E2)", "this release has no probe for it"),
 }
 """What belongs to a diagnosis and cannot be looked at in any router, and why."""
 
@@ -213,7 +244,7 @@ UNBUILT: Mapping[str, tuple[str, str]] = {
 def sentence(symptom: Symptom) -> str:
     """A finding for people."""
     numbers = {number.name: shown(number) for number in symptom.numbers}
-    return AILMENTS[symptom.code].sentence.format(subject=symptom.subject, **numbers)
+    return AILMENTS[symptom.code].sentence.format(subject=symptom.subject, who=symptom.who, **numbers)
 
 
 def shown(number: Number) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from weir.model.problem import Problem
-from weir.probes import arping, blink, capture, lookup, mtr, ping, torch
+from weir.probes import arping, blink, capture, lookup, meter, mtr, ping, softirqs, torch
 from weir.probes.confine import CAP_NET_ADMIN, confine
 from weir.probes.output import Gone, Output
 from weir.tools import TOOLS
@@ -25,6 +25,8 @@ RUNS: dict[str, Callable[[Any, Output, Callable[[], None]], None]] = {
     "arping": arping.run,
     "blink": blink.run,
     "torch": torch.run,
+    "softirqs": softirqs.run,
+    "meter": meter.run,
 }
 KEEPS = {"blink": CAP_NET_ADMIN}
 

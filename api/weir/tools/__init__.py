@@ -10,12 +10,16 @@ from weir.tools.capture import CAPTURE
 from weir.tools.echo import MTR, PING
 from weir.tools.local import ARPING, BLINK
 from weir.tools.lookup import LOOKUP
+from weir.tools.meter import METER
+from weir.tools.softirqs import SOFTIRQS
 from weir.tools.speed import SPEED
 from weir.tools.tool import Tool
 from weir.tools.torch import TORCH
 
-TOOLS: dict[str, Tool] = {tool.name: tool for tool in (PING, MTR, LOOKUP, ARPING, TORCH, CAPTURE, BLINK)}
+TOOLS: dict[str, Tool] = {
+    tool.name: tool for tool in (PING, MTR, LOOKUP, ARPING, TORCH, CAPTURE, SOFTIRQS, METER, BLINK)
+}
 """What the agent runs."""
 EVERY: dict[str, Tool] = {**TOOLS, SPEED.name: SPEED}
 
-__all__ = ["EVERY", "SPEED", "TOOLS", "TORCH", "Tool"]
+__all__ = ["EVERY", "METER", "SOFTIRQS", "SPEED", "TOOLS", "TORCH", "Tool"]

@@ -4421,6 +4421,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools/softirqs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Softirqs
+         * @description How long do packets, timers and the like wait until a processor core begins with them, and how long does it then work on them? Since the start of the run, all cores together. `wait_late`: waits of 1 ms and more; `run_long`: runs of 131 us and more. Packets that threads take (`threaded-napi`) are in neither. Server-sent events. `softirq`: vector, waits, wait_p50_us, wait_p99_us, wait_late, wait_most_us, wait_behind, runs, run_p50_us, run_p99_us, run_long, run_most_us, run_on; `summary`: seconds, wait_late, run_long. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_softirqs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/meter": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lookup meter
+         * @description How long does the kernel look for a packet's route, and for the socket that listens for a connection? IPv4 routes: the same destination again and again, and random ones; `entries` is how many routes there are. Listeners: the five addresses with most sockets; `entries` is how many. No packet is sent. Server-sent events. `lookup`: what, took_ns, entries; `unseen`: what, why. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_meter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tools/blink": {
         parameters: {
             query?: never;
@@ -13080,6 +13120,8 @@ export interface components {
         Look: {
             id: string;
             what: string;
+            /** @description What was measured, in words, also where nothing is wrong. */
+            figure: string | null;
         };
         Unseen: {
             id: string;
@@ -13700,6 +13742,20 @@ export interface components {
              * @default 10000000
              */
             most_bytes: number;
+        };
+        SoftirqsRunInput: {
+            /**
+             * @description For how long.
+             * @default 10
+             */
+            seconds: number;
+        };
+        MeterRunInput: {
+            /**
+             * @description So many times, once a second.
+             * @default 3
+             */
+            count: number;
         };
         BlinkRunInput: {
             /** @description Which port. */
@@ -31121,6 +31177,56 @@ export interface operations {
                 };
                 content: {
                     "application/x-pcapng": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_softirqs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SoftirqsRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_meter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MeterRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
                 };
             };
             default: components["responses"]["PROBLEM"];

@@ -44,6 +44,13 @@ function List({ found }: { found: Answer }) {
       {found.findings.length === 0 && found.looked_at.length > 0 ? (
         <p>Nothing was found in {found.looked_at.map((look) => look.what).join("; ")}.</p>
       ) : null}
+      {found.looked_at
+        .filter((look) => look.figure)
+        .map((look) => (
+          <p key={look.id}>
+            {look.what}: {look.figure}
+          </p>
+        ))}
       {found.trials.map((trial) => (
         <Note
           key={`${trial.at} ${trial.code} ${trial.remedy}`}

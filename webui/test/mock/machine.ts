@@ -11,7 +11,7 @@ const FINDINGS: Findings = {
   period_s: 5,
   cpu_ms_per_sample: 2,
   findings: [],
-  looked_at: [{ id: "cores", what: "each core's packets" }],
+  looked_at: [{ id: "cores", what: "each core's packets", figure: null }],
   not_looked_at: [{ id: "waits", what: "how long softirqs wait", reason: "the kernel refuses the probe" }],
   trials: [],
 };

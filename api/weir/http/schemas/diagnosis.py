@@ -63,9 +63,14 @@ class DiagnosisFinding(Answer):
 class Look(Answer):
     id = fields.String()
     what = fields.String()
+    figure = fields.String(
+        allow_none=True, metadata={"description": "What was measured, in words, also where nothing is wrong."}
+    )
 
 
-class Unseen(Look):
+class Unseen(Answer):
+    id = fields.String()
+    what = fields.String()
     reason = fields.String()
 
 

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A crowd of listening sockets makes softirqs run long and others wait: the tool and the findings see it, and
+see nothing of it when the crowd is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import netns
+from tests.agent.crowd import PORT, ROUTER, listeners, send_syns
+from tests.agent.rig import Rig, lan, running, wan
+from tests.datapath import bpf_run
+from tests.polling import until
+from weir.agent.sampler import Sampler
+from weir.agent.softirq_watch import SoftirqWatch
+from weir.probes.softirq_rows import STEPS, SoftirqRows, quantile_ns, step_ns
+
+ROOT = Path(__file__).resolve().parents[2]
+SYNS = 500
+CROWD = 8000
+NAMES = {f"tp_btf_{what}" for what in ("raised", "entered", "left", "polled")}
+_BURSTS = """
+import os, socket, sys, time
+os.sched_setaffinity(0, {0})
+address = (sys.argv[1], int(sys.argv[2]))
+while True:
+    held = [socket.socket() for _ in range(15)]
+    for one in held:
+        one.setblocking(False); one.connect_ex(address)
+    for one in held:
+        one.close()
+    time.sleep(0.012)
+"""
+_PROBE = """
+import sys
+from weir.probes.lookup_meter import LookupMeter
+from weir.probes.softirq_rows import SoftirqRows
+rows = SoftirqRows(sys.argv[1])
+rows.watch(True); rows.watch(False); rows.read()
+LookupMeter(sys.argv[1]).routes()
+print("ok")
+"""
+_PACED = """
+import os, socket
+os.sched_setaffinity(0, {1})
+one = socket.socket(type=socket.SOCK_DGRAM)
+while True:
+    one.sendto(bytes(1000), ("192.0.2.2", 9))
+"""
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    with running("--look-interval-s", "1") as made:
+        made.commit(lan(), wan())
+        yield made
+
+
+def library(rig: Rig) -> str:
+    maps = Path(f"/proc/{rig.agent_process.pid}/maps").read_text()
+    return next(line.split()[-1] for line in maps.splitlines() if "libweir.so" in line)
+
+
+def runs_of_syns(rig: Rig) -> dict[str, Any]:
+    """What the tool says of NET_RX while the client sends SYNs."""
+    wanted = {"tool": "softirqs", "arguments": {"seconds": 2}, "by": "admin"}
+    sender = threading.Timer(0.8, send_syns, (rig, SYNS))
+    _, (output,) = rig.agent.call_for_fds("tool_start", wanted)
+    sender.start()
+    with os.fdopen(output, "rb") as file:
+        events = [json.loads(line) for line in file]
+    sender.join()
+    assert [event["event"] for event in events[-2:]] == ["summary", "end"]
+    assert events[-1]["reason"] == "done"
+    return [event for event in events if event.get("vector") == "NET_RX"][-1]
+
+
+def test_the_tool_sees_each_syn_that_walks_a_crowd_and_none_without(rig: Rig) -> None:
+    with listeners(rig, 1):
+        assert runs_of_syns(rig)["run_long"] <= 20
+    with listeners(rig, CROWD):
+        sick = runs_of_syns(rig)
+    assert sick["run_long"] >= 450
+    assert sick["run_most_us"] > 131
+    assert re.fullmatch(r"core \d+, .+", sick["run_on"])
+    healed = runs_of_syns(rig)
+    assert healed["run_long"] <= 20
+    assert healed["waits"] >= SYNS and healed["wait_p50_us"] <= healed["wait_p99_us"] < 1000
+
+
+def findings(rig: Rig) -> dict[str, str]:
+    listed = rig.agent.call("findings")["findings"]
+    return {item["code"]: item["sentence"] for item in listed}
+
+
+def test_long_runs_for_few_packets_are_a_finding_until_the_crowd_is_gone(rig: Rig) -> None:
+    def is_found() -> str:
+        send_syns(rig, 100)
+        return findings(rig).get("long-softirq", "")
+
+    with listeners(rig, CROWD):
+        said = until("the finding", is_found)
+    assert said.startswith("NET_RX works 131 us and more on few packets")
+    until("it is over", lambda: send_syns(rig, 100) or "long-softirq" not in findings(rig))
+
+
+@contextmanager
+def program(rig: Rig, text: str, *arguments: str, namespace: str) -> Iterator[None]:
+    command = [sys.executable, "-c", text, *arguments]
+    process = rig.spawn("program", command, netns.entering(namespace))
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
+def paced_port(rig: Rig) -> Iterator[None]:
+    """A port of core 1 whose packets wait for timers, and packets of the client that core 1 receives."""
+    rig.run(*["ip", "link", "add", "paced0", "type", "veth", "peer", "name", "paced1"])
+    try:
+        for command in (
+            "ip address add 192.0.2.1/24 dev paced0",
+            "ip link set paced0 up",
+            "ip link set paced1 up",
+            "ip neighbor add 192.0.2.2 lladdr 02:00:00:00:00:02 dev paced0",
+            "tc qdisc replace dev paced0 root tbf rate 20mbit burst 3kb limit 30kb",
+        ):
+            rig.run(*command.split())
+        queues = "/sys/class/net/lan0/queues/rx-*/rps_cpus"
+        steer = f"mount -t sysfs sysfs /sys; for queue in {queues}; do echo 2 >$queue; done"
+        rig.run("unshare", "--mount", "sh", "-c", steer)
+        with program(rig, _PACED, namespace=rig.router):
+            yield
+    finally:
+        rig.run("ip", "link", "delete", "paced0")
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core receives, the other sends")
+def test_packets_that_wait_behind_a_crowd_are_a_finding_that_names_it(rig: Rig) -> None:
+    def said() -> str:
+        return findings(rig).get("softirq-late", "")
+
+    bursts = (_BURSTS, ROUTER, str(PORT))
+    with paced_port(rig), program(rig, *bursts, namespace=rig.client_ns):
+        with listeners(rig, CROWD):
+            sick = until("the finding", said)
+        assert re.search(r"wait for 1 ms and more, .* on core 1 behind NET_RX, when .+ was to run", sick)
+        until("it is over, under the same load", lambda: not said())
+
+
+def programs(rig: Rig) -> set[int]:
+    """Of the links at tracepoints that the agent holds now."""
+    found = set()
+    for path in Path(f"/proc/{rig.agent_process.pid}/fdinfo").iterdir():
+        with suppress(FileNotFoundError):  # it has ended meanwhile
+            text = path.read_text()
+            if re.search(r"^link_type:\s+(tracing|raw_tracepoint)", text, re.MULTILINE):
+                number = int(re.search(r"^prog_id:\s+(\d+)", text, re.MULTILINE)[1])
+                if bpf_run.program_name(number) in NAMES:
+                    found.add(number)
+    return found
+
+
+def test_nothing_is_attached_between_windows_nor_after_the_agent_was_killed(rig: Rig) -> None:
+    until("a window", lambda: len(programs(rig)) == len(NAMES))
+    until("its end", lambda: not programs(rig))
+    held = until("a window", lambda: len(programs(rig)) == len(NAMES) and programs(rig))
+    rig.kill_agent()
+    until("the programs are gone", lambda: not any(bpf_run.has_program(number) for number in held))
+    rig.start_agent("--look-interval-s", "1")
+
+
+@pytest.mark.parametrize("untyped", [False, True])
+def test_a_kernel_without_types_of_its_own_counts_the_same(rig: Rig, untyped: bool) -> None:
+    rows = SoftirqRows(library(rig), untyped=untyped)
+    try:
+        rows.watch(True)
+        send_syns(rig, 200)
+        rows.watch(False)
+        before = rows.read()
+        assert sum(row.ran for row in before if row.vector == "NET_RX") >= 200
+        assert sum(row.packets for row in before if row.vector == "NET_RX") >= 400
+        send_syns(rig, 50)
+        assert rows.read() == before
+        for vector, steps in rows.read_steps().items():
+            assert sum(steps.waits) == sum(row.waited for row in before if row.vector == vector)
+            assert sum(steps.runs) == sum(row.ran for row in before if row.vector == vector)
+        rows.watch(True)
+        rows.watch(False)
+        assert sum(row.ran for row in rows.read()) < 200, "it begins from 0"
+    finally:
+        rows.close()
+
+
+def test_the_rights_of_the_agents_unit_are_enough(rig: Rig) -> None:
+    unit = (ROOT / "package" / "weir-api" / "weir-agent.service").read_text()
+    lines = re.findall(r"^CapabilityBoundingSet=(.*)", unit, re.MULTILINE)
+    allowed = set(" ".join(lines).split())
+    needed = {"CAP_BPF", "CAP_PERFMON", "CAP_NET_ADMIN"}
+    assert needed <= allowed
+    assert "bpf" in re.search(r"^SystemCallFilter=(.*)", unit, re.MULTILINE)[1].split()
+    few = ",".join(f"+{name.removeprefix('CAP_').lower()}" for name in sorted(needed))
+    confined = ["setpriv", "--inh-caps=-all", f"--bounding-set=-all,{few}", sys.executable, "-c", _PROBE]
+    assert rig.run(*confined, library(rig)) == "ok\n"
+
+
+def test_what_the_kernel_refuses_is_said_and_the_rest_is_looked_at() -> None:
+    def refused() -> SoftirqRows:
+        raise PermissionError(1, "the kernel refuses programs at the tracepoints of softirqs: not permitted")
+
+    watch = SoftirqWatch(0.01, refused)
+    sampler = Sampler(10.0, softirqs=watch)
+    sampler.start()
+    try:
+        until("it was tried", lambda: watch._refused)
+        sampler.look()
+        said = sampler.table()["findings"]({}, None)
+    finally:
+        sampler.stop()
+    unseen = {item["id"]: item["reason"] for item in said["not_looked_at"]}
+    assert unseen["softirqs"].startswith("the kernel refuses programs")
+    assert {"cores", "sockets"} <= {item["id"] for item in said["looked_at"]}
+
+
+def test_steps_are_quarters_of_octaves_and_quantiles_their_upper_ends() -> None:
+    assert [step_ns(step) for step in (0, 1, 36, 37, 48)] == [0, 320, 1 << 17, 163_840, 1 << 20]
+    counts = [0] * STEPS
+    assert quantile_ns(counts, 0.5) is None
+    counts[36], counts[63] = 99, 1
+    assert (quantile_ns(counts, 0.5), quantile_ns(counts, 0.99)) == (step_ns(37), step_ns(37))
+    assert quantile_ns(counts, 1.0) == step_ns(63)
