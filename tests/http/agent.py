@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Container
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,12 +20,18 @@ from weir.diagnosis.findings import Findings
 from weir.diagnosis.shown import findings_json
 from weir.model.document import Document
 from weir.model.problem import Invalid, Problem
-from weir.tools import TOOLS
+from weir.tools import IPERF, TOOLS
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 
 ASKING = [name for name, tool in TOOLS.items() if tool.asks_agent]
 NO_DATAPATH = Seat("", b"{}", (), lambda _addresses: {})
 """Of a run of those that finds nothing to look into, and ends."""
+NO_WAY = {"interface": None, "queue": None, "queue_id": None, "limit_bps": None}
+SEATS: dict[str, Callable[[Any], Seat]] = {name: lambda _: NO_DATAPATH for name in ASKING} | {
+    IPERF.name: lambda _: Seat(
+        "", b"{}", (), lambda asked: {name: {**NO_WAY, "unknown": "nobody knows the way"} for name in asked}
+    ),
+}
 
 
 class Customers:
@@ -91,7 +97,7 @@ class Agent(FakeAgent):
         self.leases: list[dict[str, Any]] = []
         self.alerts = Alerts()
         self.lease_changes: list[dict[str, Any]] = []
-        self.tools = Tools(lambda: frozenset({"lan0"}), {name: lambda _: NO_DATAPATH for name in ASKING})
+        self.tools = Tools(lambda: frozenset({"lan0"}), SEATS)
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None

@@ -386,6 +386,7 @@ STEPS: dict[str, Step] = {
             ("meter", {"count": 1}),
             ("capture", {"interface": "lo", "seconds": 1}),
             ("blink", {"interface": "lo", "seconds": 1}),
+            ("iperf", {"target": "127.0.0.1", "seconds": 2, "port": 1}),
         )
     },
     "tools.stop_tool": ("tool.stop", stop_tool),

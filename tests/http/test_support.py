@@ -49,7 +49,7 @@ def test_these_operations_change_something_for_support_and_no_others() -> None:
         *("POST /candidate/unstage", "POST /candidate/resolve", "POST /candidate/commit"),
         *("POST /config/confirm", "POST /config/revert"),
         *("POST /tools/arping", "POST /tools/blink", "POST /tools/lookup"),
-        *("POST /tools/meter", "POST /tools/mtr"),
+        *("POST /tools/iperf", "POST /tools/meter", "POST /tools/mtr"),
         *("POST /tools/ping", "POST /tools/softirqs", "POST /tools/torch"),
         *("POST /tools/speed", "POST /tools/speed/1/upload"),
         "DELETE /tools/runs/1",

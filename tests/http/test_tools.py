@@ -40,6 +40,15 @@ def test_a_run_answers_with_its_events_and_its_end(api: Client) -> None:
     until("nothing runs", lambda: running(api, "ping") is None)
 
 
+def test_a_speed_test_to_a_host_without_a_server_says_so(api: Client) -> None:
+    answer = api("POST", "/tools/iperf", {"target": LOOPBACK, "seconds": 2, "port": 1})
+    found = events(answer)
+    assert [event for event, _ in found] == ["target", "way", "idle", "end"]
+    assert found[1][1]["unknown"] == "nobody knows the way"
+    message = f"nothing listens on port 1 of {LOOPBACK}: start `iperf3 -s` there"
+    assert found[-1][1] == {"reason": "failed", "message": message}
+
+
 @pytest.mark.parametrize(
     ("name", "body", "field"),
     [
@@ -47,6 +56,10 @@ def test_a_run_answers_with_its_events_and_its_end(api: Client) -> None:
         ("ping", {"target": "a b"}, "target"),
         ("ping", {}, "target"),
         ("mtr", {"target": LOOPBACK, "rounds": True}, "rounds"),
+        ("iperf", {"target": LOOPBACK, "seconds": 31}, "seconds"),
+        ("iperf", {"target": LOOPBACK, "streams": 9}, "streams"),
+        ("iperf", {"target": LOOPBACK, "port": 0}, "port"),
+        ("iperf", {"target": LOOPBACK, "direction": "sideways"}, "direction"),
         ("lookup", {"name": "a.example", "server": "not an address"}, "server"),
         ("arping", {"interface": "lo", "address": "2001:db8::1"}, "address"),
         ("capture", {"interface": "lo", "filter": "tcp"}, "filter"),

@@ -72,11 +72,12 @@ from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
 from weir.agent.softirq_watch import SoftirqWatch
+from weir.agent.speed import SpeedDesk
 from weir.agent.states import States
 from weir.agent.store_client import StoreClient
 from weir.agent.store_process import StoreProcess
 from weir.agent.tools import Tools
-from weir.agent.torch import TorchDesk, crowded, library_seat
+from weir.agent.torch import Seat, TorchDesk, crowded, library_seat
 from weir.agent.updates import Updates
 from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.uplinks import Uplinks
@@ -107,7 +108,7 @@ from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
 from weir.probes.lookup_meter import LookupMeter
 from weir.probes.softirq_rows import SoftirqRows
-from weir.tools import METER, SOFTIRQS, TORCH
+from weir.tools import IPERF, METER, SOFTIRQS, TORCH
 from weir.wire.server import AgentServer, Handler, Peer
 
 log = logging.getLogger(__name__)
@@ -201,14 +202,15 @@ def _beside(
     """Who tells of the stations beside the router, of what is on the way to others, and of what was lost."""
     given = GivenLeases(configuration, served.leases)
     torch = TorchDesk(configuration, datapath, given.names)
-    seats = {
+    line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways, uplinks.mark)
+    seats: dict[str, Callable[[Any], Seat]] = {
         TORCH.name: torch.seat,
+        IPERF.name: SpeedDesk(configuration, line.line).seat,
         SOFTIRQS.name: lambda _asked: library_seat(datapath.library),
         METER.name: lambda _asked: library_seat(datapath.library, crowded()),
     }
     tools = Tools(partial(_fast_paths, configuration), seats)
     stack.callback(tools.stop)
-    line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways, uplinks.mark)
     path, drops = PacketPath(configuration, datapath, uplinks.mark), Drops(configuration, datapath, links)
     return Hosts(configuration, datapath, links, given.names), given, tools, line, path, drops
 

@@ -20,7 +20,7 @@ from weir.compiler.types import MAIN_DOMAIN, PortSpec
 from weir.diagnosis.processors import Spent
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
 from weir.model.problem import Invalid, NotFound
-from weir.wire.server import Handler, Peer
+from weir.wire.server import Handler
 
 Json = dict[str, Any]
 INTERNET = {4: "1.1.1.1", 6: "2606:4700:4700::1111"}
@@ -79,9 +79,9 @@ class CustomerLine:
         self._mark = mark
 
     def table(self) -> Mapping[str, Handler]:
-        return {"customer_line": self._line}
+        return {"customer_line": lambda params, _peer: self.line(params)}
 
-    def _line(self, params: Json, _peer: Peer) -> Json:
+    def line(self, params: Json) -> Json:
         """Of a queue, or of the host that has an address. Raises `NotFound`, `Invalid`, `Unavailable`."""
         links = self._links.links()
         names = {link.index: link for link in links.values()}

@@ -33,6 +33,13 @@ def ancestors(document: Document, queue: Queue) -> Iterator[Queue]:
         above = document.queue(above.parent)
 
 
+def tightest_download(document: Document, queue: Queue | None) -> Queue | None:
+    """The queue with the lowest limit of the download: this one, or one above it. None: none has one."""
+    line = () if queue is None else (queue, *ancestors(document, queue))
+    limited = [item for item in line if item.max_limit_bps.download and not item.disabled]
+    return min(limited, key=lambda item: item.max_limit_bps.download, default=None)
+
+
 def subtree_ids(document: Document, queue_id: str, walked: set[str] | None = None) -> Iterator[str]:
     """The id itself and every queue below it, whether or not a queue of that id exists.
 

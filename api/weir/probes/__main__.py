@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from weir.model.problem import Problem
-from weir.probes import arping, blink, capture, lookup, meter, mtr, ping, softirqs, torch
-from weir.probes.confine import CAP_NET_ADMIN, confine
+from weir.probes import arping, blink, capture, iperf, lookup, meter, mtr, ping, softirqs, torch
+from weir.probes.confine import CAP_NET_ADMIN, OF_A_PROBE, confine
 from weir.probes.output import Gone, Output
 from weir.tools import TOOLS
 from weir.tools.tool import LINES
@@ -27,8 +27,10 @@ RUNS: dict[str, Callable[[Any, Output, Callable[[], None]], None]] = {
     "torch": torch.run,
     "softirqs": softirqs.run,
     "meter": meter.run,
+    "iperf": iperf.run,
 }
 KEEPS = {"blink": CAP_NET_ADMIN}
+BOUNDS = {"iperf": iperf.BOUNDS}
 
 
 def main(argv: list[str]) -> int:
@@ -37,7 +39,8 @@ def main(argv: list[str]) -> int:
     tool, output = TOOLS[name], Output()
     try:
         arguments = tool.read(json.loads(body))
-        drop = partial(confine, int(parent), tool.seconds(arguments), KEEPS.get(name))
+        bounds = BOUNDS.get(name, OF_A_PROBE)
+        drop = partial(confine, int(parent), tool.seconds(arguments), KEEPS.get(name), bounds)
         if name == "capture":
             capture.run(arguments, output, drop, note)
             return 0

@@ -11,10 +11,10 @@ import ctypes
 import os
 import resource
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
 NOBODY = 65_534
-MEMORY_BYTES = 256 << 20
 NICENESS = 10
 OOM, FIRST_TO_GO = Path("/proc/self/oom_score_adj"), "900"
 """The agent is spared when memory runs out, and its children would be too (proc(5))."""
@@ -22,6 +22,20 @@ _PR_SET_PDEATHSIG, _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 1, 8, 38
 _CAPABILITY_VERSION_3 = 0x20080522
 CAP_NET_ADMIN = 12
 _LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What it may take. `processes` and threads are counted together with all others of the user nobody;
+    `cores`: on so many it may spend all its time at once."""
+
+    memory_bytes: int = 256 << 20
+    file_bytes: int = 0
+    processes: int = 0
+    cores: int = 1
+
+
+OF_A_PROBE = Bounds()
 
 
 class _Header(ctypes.Structure):
@@ -36,7 +50,7 @@ class _Data(ctypes.Structure):
     ]
 
 
-def confine(parent: int, seconds: float, keeps: int | None = None) -> None:
+def confine(parent: int, seconds: float, keeps: int | None = None, bounds: Bounds = OF_A_PROBE) -> None:
     """Give up all rights but the capability that it `keeps`; `parent` is the process to die with, and
     `seconds` the time on a processor after which it is killed. Raises `OSError`."""
     if keeps is not None:
@@ -48,19 +62,24 @@ def confine(parent: int, seconds: float, keeps: int | None = None) -> None:
     os.setresuid(NOBODY, NOBODY, NOBODY)
     _hold_only(keeps)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # after the change of user, which clears it
-    if os.getppid() != parent:
-        raise ProcessLookupError("the agent has ended")
-    processor_s = int(seconds) + 1
+    die_with(parent)  # after the change of user, which clears it
+    processor_s = (int(seconds) + 1) * bounds.cores
     for what, most in (
         (resource.RLIMIT_CPU, processor_s),
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NPROC, 0),
+        (resource.RLIMIT_AS, bounds.memory_bytes),
+        (resource.RLIMIT_FSIZE, bounds.file_bytes),
+        (resource.RLIMIT_NPROC, bounds.processes),
         (resource.RLIMIT_NOFILE, 32),
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(what, (most, most))
+
+
+def die_with(parent: int) -> None:
+    """Be killed when the process that started this one ends. Raises `OSError`."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise ProcessLookupError("the agent has ended")
 
 
 def _hold_only(capability: int | None) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from weir.probes.output import Output
 from weir.tools.echo import Mtr, Ping
+from weir.tools.iperf import Iperf
 
 _HEADER = struct.Struct("!BBHHH")
 _REQUEST = {4: 8, 6: 128}
@@ -132,7 +133,7 @@ def checksum(data: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def begun(asked: Ping | Mtr, output: Output, confine: Callable[[], None]) -> tuple[EchoSocket, str]:
+def begun(asked: Ping | Mtr | Iperf, output: Output, confine: Callable[[], None]) -> tuple[EchoSocket, str]:
     """The socket of the target's family, and its address, which is told. Both families' sockets are opened
     before the name is looked up, as that is done without rights. Raises `OSError`."""
     sockets = {family: EchoSocket(family, asked.interface) for family in (4, 6)}

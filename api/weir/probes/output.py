@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Iterable, Set
 from typing import Any, NoReturn
 
 STDOUT = 1
@@ -43,12 +44,16 @@ class Output:
     def wait(self, descriptor: int | None, until_s: float) -> bool:
         """Whether there is something to read, before a time of the monotonic clock: past it nothing is, also
         where packets never stop. Raises `Gone`."""
+        return bool(self.wait_any(() if descriptor is None else (descriptor,), until_s))
+
+    def wait_any(self, descriptors: Iterable[int], until_s: float) -> Set[int]:
+        """Which of them have something to read, or are at their end; the same."""
         poll = select.poll()
         poll.register(STDOUT, 0)  # a pipe whose reader has gone says so
-        if descriptor is not None:
+        for descriptor in descriptors:
             poll.register(descriptor, select.POLLIN)
         left_ms = max((until_s - time.monotonic()) * 1000, 0)
         found = dict(poll.poll(left_ms))
-        if found.get(STDOUT, 0) & (select.POLLERR | select.POLLHUP):
+        if found.pop(STDOUT, 0) & (select.POLLERR | select.POLLHUP):
             raise Gone("nobody reads")
-        return descriptor in found and time.monotonic() < until_s
+        return found.keys() if time.monotonic() < until_s else frozenset()

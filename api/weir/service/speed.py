@@ -13,8 +13,6 @@ from ipaddress import ip_address
 from typing import Any, Literal
 
 from weir.model import tree
-from weir.model.document import Document
-from weir.model.objects import Queue
 from weir.model.problem import Conflict, NotFound, Problem
 from weir.service.audit import AuditService
 from weir.service.configuration import ConfigService
@@ -196,7 +194,7 @@ class SpeedTests:
             unknown = UNKNOWN_QUEUE if told["may_be_in_vrf"] else None
             return Path(by.source, interface, unknown=unknown)
         with self._config.document(by) as document:
-            tightest = _tightest(document, document.queue(told["queue_id"]))
+            tightest = tree.tightest_download(document, document.queue(told["queue_id"]))
         if tightest is None:
             return Path(by.source, interface)
         return Path(by.source, interface, (tightest.id, tightest.name), tightest.max_limit_bps.download)
@@ -204,10 +202,3 @@ class SpeedTests:
 
 def _credential(by: Principal) -> tuple[int, str, str]:
     return by.user_id, by.via, by.credential_id
-
-
-def _tightest(document: Document, queue: Queue | None) -> Queue | None:
-    """The queue with the lowest limit of the download: this one, or one above it. None: none has one."""
-    line = () if queue is None else (queue, *tree.ancestors(document, queue))
-    limited = [item for item in line if item.max_limit_bps.download and not item.disabled]
-    return min(limited, key=lambda item: item.max_limit_bps.download, default=None)

@@ -8,6 +8,7 @@ tools; it runs in `weir.service.speed`.
 
 from weir.tools.capture import CAPTURE
 from weir.tools.echo import MTR, PING
+from weir.tools.iperf import IPERF
 from weir.tools.local import ARPING, BLINK
 from weir.tools.lookup import LOOKUP
 from weir.tools.meter import METER
@@ -17,9 +18,9 @@ from weir.tools.tool import Tool
 from weir.tools.torch import TORCH
 
 TOOLS: dict[str, Tool] = {
-    tool.name: tool for tool in (PING, MTR, LOOKUP, ARPING, TORCH, CAPTURE, SOFTIRQS, METER, BLINK)
+    tool.name: tool for tool in (PING, MTR, LOOKUP, ARPING, TORCH, CAPTURE, SOFTIRQS, METER, IPERF, BLINK)
 }
 """What the agent runs."""
 EVERY: dict[str, Tool] = {**TOOLS, SPEED.name: SPEED}
 
-__all__ = ["EVERY", "METER", "SOFTIRQS", "SPEED", "TOOLS", "TORCH", "Tool"]
+__all__ = ["EVERY", "IPERF", "METER", "SOFTIRQS", "SPEED", "TOOLS", "TORCH", "Tool"]

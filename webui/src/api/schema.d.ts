@@ -4461,6 +4461,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools/iperf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Speed test to a host
+         * @description How fast is the way between this router and a host that runs `iperf3 -s`, and how long do answers take while it is full? Server-sent events. `way`: interface, queue, limit_bps, unknown; `idle`: median_us, most_us, loss_percent; `second`: direction, second, rate_bps, retransmits, round_trip_us; `result`: direction, rate_bps, retransmits, median_us, most_us, added_us, loss_percent. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_iperf"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tools/blink": {
         parameters: {
             query?: never;
@@ -13756,6 +13776,36 @@ export interface components {
              * @default 3
              */
             count: number;
+        };
+        IperfRunInput: {
+            /** @description An address or a name, where `iperf3 -s` runs. */
+            target: string;
+            /**
+             * @description Bytes go to the host, come from it, or one after the other.
+             * @default both
+             * @enum {string}
+             */
+            direction: "both" | "to" | "from";
+            /**
+             * @description For each direction.
+             * @default 10
+             */
+            seconds: number;
+            /**
+             * @description Connections at once.
+             * @default 4
+             */
+            streams: number;
+            /**
+             * @description On which it listens.
+             * @default 5201
+             */
+            port: number;
+            /**
+             * @description By this interface only, or within this VRF; by the routes without it.
+             * @default null
+             */
+            interface: string | null;
         };
         BlinkRunInput: {
             /** @description Which port. */
@@ -31217,6 +31267,31 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["MeterRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_iperf: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IperfRunInput"];
             };
         };
         responses: {
