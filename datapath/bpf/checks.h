@@ -58,7 +58,8 @@ static __always_inline void weir_count_check(__u32 place, enum weir_check check,
 /* Whether a check is left that a source of this class may fail. */
 static __always_inline bool weir_may_fail(const struct weir_port *port, __u32 slot)
 {
-	__u32 checks = slot ? WEIR_ROLE_LOOSE | WEIR_ROLE_STRICT : WEIR_ROLE_CHECKS;
+	__u32 checks = slot ? WEIR_ROLE_LOOSE | WEIR_ROLE_STRICT | WEIR_ROLE_BOUNDED :
+			      WEIR_ROLE_CHECKS | WEIR_ROLE_BOUNDED;
 
 	return port->more_roles & (checks >> WEIR_MORE_ROLES_SHIFT);
 }

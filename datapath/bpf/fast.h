@@ -30,6 +30,7 @@
 
 #include "weir/abi.h"
 
+#include "bounded.h"
 #include "checks.h"
 #include "clock.h"
 #include "counters.h"
@@ -197,11 +198,21 @@ __attribute__((noinline)) int weir_see_round_trip_fast(struct xdp_md *ctx, __u32
 	return 0;
 }
 
-/* As weir_comes_wrong, in a function of its own. */
-static __noinline bool weir_comes_wrong_called(struct xdp_md *ctx, const struct weir_port *from,
-					       const struct weir_packet *source)
+/*
+ * Of a port that does not take every source: XDP_REDIRECT = this one; XDP_PASS = the stack is to drop it, unless it is for the
+ * router itself.
+ */
+static __noinline int weir_check_fast(struct xdp_md *ctx, const struct weir_port *from,
+				      const struct weir_packet *source)
 {
-	return from && source && weir_comes_wrong(ctx, from, source, true);
+	if (!from || !source)
+		return XDP_REDIRECT;
+	if (weir_has_check(from, WEIR_ROLE_BOUNDED) && weir_is_over_bound(source))
+		return XDP_DROP;
+	if (weir_has_check(from, WEIR_ROLE_LOOSE | WEIR_ROLE_STRICT) &&
+	    weir_comes_wrong(ctx, from, source, true))
+		return XDP_PASS;
+	return XDP_REDIRECT;
 }
 
 /* Takes numbers only, as weir_note_up. */
@@ -344,10 +355,12 @@ static __always_inline int weir_route_fast(struct xdp_md *ctx, struct weir_passa
 	if (route->source.family == 4 && weir_source_may_be_refused(route->source.high) &&
 	    weir_source_is_refused(ctx, route->fib.ipv4_src, passage->from->ifindex))
 		return weir_go_up(passage, WEIR_UP_UNUSUAL);
-	/* For the stack to drop it, unless it is for the router itself. */
-	if (weir_has_check(passage->from, WEIR_ROLE_LOOSE | WEIR_ROLE_STRICT) &&
-	    weir_comes_wrong_called(ctx, passage->from, &route->source))
-		return weir_go_up(passage, WEIR_UP_UNUSUAL);
+	if (weir_has_check(passage->from, WEIR_ROLE_LOOSE | WEIR_ROLE_STRICT | WEIR_ROLE_BOUNDED)) {
+		int action = weir_check_fast(ctx, passage->from, &route->source);
+
+		if (action != XDP_REDIRECT)
+			return action == XDP_DROP ? XDP_DROP : weir_go_up(passage, WEIR_UP_UNUSUAL);
+	}
 	weir_find_slots(passage);
 	if (bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
 		return weir_go_up(passage, WEIR_UP_ROUTE);

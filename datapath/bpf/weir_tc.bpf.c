@@ -28,6 +28,7 @@
 #include "weir/abi.h"
 
 #include "admit.h"
+#include "bounded.h"
 #include "checks.h"
 #include "far.h"
 #include "full.h"
@@ -171,7 +172,13 @@ static __noinline bool weir_is_forwarded(struct __sk_buff *skb, const struct wei
 	       weir_way_to(skb, &destination, port->ifindex) != WEIR_NO_WAY;
 }
 
-/* Of a port that does not take every source: the check that the packet fails, WEIR_CHECKS = none. `slot`: the source's. */
+/* Dropped and counted elsewhere than the checks. */
+#define WEIR_OVER_BOUND (WEIR_CHECKS + 1)
+
+/*
+ * Of a port that does not take every source: the check that the packet fails, WEIR_CHECKS = none. `slot`: the source's. Each
+ * packet is bounded once: where it comes in by several ports, by the last one.
+ */
 static __noinline __u32 weir_failed_check(struct __sk_buff *skb, const struct weir_port *port,
 					  const struct weir_packet *source, __u32 slot)
 {
@@ -183,6 +190,9 @@ static __noinline __u32 weir_failed_check(struct __sk_buff *skb, const struct we
 	frame = weir_frame_is(skb, port);
 	if (frame == WEIR_OF_VLAN)
 		return failed;
+	if (weir_has_check(port, WEIR_ROLE_BOUNDED) && frame == WEIR_OF_PORT && !port->above &&
+	    weir_is_over_bound(source))
+		return WEIR_OVER_BOUND;
 	if (weir_has_check(port, WEIR_ROLE_KNOWN) && !slot)
 		failed = WEIR_REFUSED;
 	else if (weir_has_check(port, WEIR_ROLE_STRICT | WEIR_ROLE_LOOSE) &&
@@ -215,7 +225,7 @@ int weir_ingress(struct __sk_buff *skb)
 		failed =
 			weir_may_fail(port, slot) ? weir_failed_check(skb, port, &packet, slot) : WEIR_CHECKS;
 		if (failed != WEIR_CHECKS)
-			return weir_refuse(skb, place, failed);
+			return failed == WEIR_OVER_BOUND ? TC_ACT_SHOT : weir_refuse(skb, place, failed);
 	} else if (weir_is_unread(reason)) {
 		slot = port->target_slot ?: WEIR_SLOT_UNREAD;
 	}

@@ -33,6 +33,7 @@ enum weir_map {
 	WEIR_MAP_SOURCES,
 	WEIR_MAP_USED,
 	WEIR_MAP_CHECKS,
+	WEIR_MAP_BOUNDED,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };
@@ -196,6 +197,9 @@ uint64_t weir_refused_at(struct weir *weir, uint32_t place);
 
 /* routing.c; the caller holds `lookups` */
 uint32_t weir_sources_mend(struct weir *weir); /* words that were not as meant */
+
+/* bounded.c */
+uint32_t weir_bounded_role(struct weir *weir); /* WEIR_ROLE_BOUNDED while some source is bounded, else 0 */
 
 /* subqueues.c */
 int weir_subqueues_open(struct weir *weir);

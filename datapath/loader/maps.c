@@ -42,6 +42,7 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_SOURCES] = "weir_sources",
 	[WEIR_MAP_USED] = "weir_used",
 	[WEIR_MAP_CHECKS] = "weir_checks",
+	[WEIR_MAP_BOUNDED] = "weir_bounded",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -103,6 +104,8 @@ static uint32_t row_size(enum weir_map map)
 		return sizeof(struct weir_used);
 	case WEIR_MAP_CHECKS:
 		return sizeof(struct weir_check_counters);
+	case WEIR_MAP_BOUNDED:
+		return sizeof(struct weir_bounded);
 	default:
 		return sizeof(struct weir_meta);
 	}
@@ -140,6 +143,8 @@ static uint32_t row_count(enum weir_map map, const struct weir_meta *meta)
 		return WEIR_HOST_NAMES;
 	case WEIR_MAP_QUANTA:
 		return WEIR_QUANTA;
+	case WEIR_MAP_BOUNDED:
+		return WEIR_BOUNDED_MAX;
 	default:
 		return 1;
 	}
@@ -167,9 +172,16 @@ static enum bpf_map_type map_type(enum weir_map map)
 		return BPF_MAP_TYPE_PERCPU_ARRAY;
 	if (map == WEIR_MAP_CHECKS)
 		return BPF_MAP_TYPE_PERCPU_HASH;
-	if (map == WEIR_MAP_FAR)
+	if (map == WEIR_MAP_FAR || map == WEIR_MAP_BOUNDED)
 		return BPF_MAP_TYPE_LPM_TRIE;
 	return map == WEIR_MAP_DEVICES ? BPF_MAP_TYPE_DEVMAP : BPF_MAP_TYPE_ARRAY;
+}
+
+static uint32_t key_size(enum weir_map map)
+{
+	if (map == WEIR_MAP_FAR)
+		return sizeof(struct weir_far_key);
+	return map == WEIR_MAP_BOUNDED ? sizeof(struct weir_bounded_key) : sizeof(uint32_t);
 }
 
 static bool is_mappable(enum weir_map map)
@@ -210,12 +222,11 @@ static int plan_meta(const struct weir_options *options, struct weir_meta *meta)
 static int create_map(enum weir_map map, const struct weir_meta *meta)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = is_mappable(map) ? BPF_F_MMAPABLE : 0);
-	uint32_t key_size = map == WEIR_MAP_FAR ? sizeof(struct weir_far_key) : sizeof(uint32_t);
 	int fd;
 
-	if (map == WEIR_MAP_FAR || map == WEIR_MAP_CHECKS)
+	if (map_type(map) == BPF_MAP_TYPE_LPM_TRIE || map == WEIR_MAP_CHECKS)
 		options.map_flags = BPF_F_NO_PREALLOC;
-	fd = bpf_map_create(map_type(map), weir_map_names[map], key_size, value_size(map, meta),
+	fd = bpf_map_create(map_type(map), weir_map_names[map], key_size(map), value_size(map, meta),
 			    entry_count(map, meta), &options);
 	if (fd < 0)
 		return weir_fail(-fd, "the kernel refuses map %s with %u rows: %s", weir_map_names[map],

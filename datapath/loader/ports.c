@@ -182,7 +182,8 @@ static void port_store(struct weir *weir, struct weir_port *port, const struct w
 	weir_publish(&port->largest, (uint16_t)spec->largest);
 	weir_publish(&port->above, spec->above);
 	weir_publish(&port->above_slot, spec->above_slot);
-	weir_publish(&port->more_roles, (uint8_t)(spec->roles >> WEIR_MORE_ROLES_SHIFT));
+	weir_publish(&port->more_roles,
+		     (uint8_t)((spec->roles | weir_bounded_role(weir)) >> WEIR_MORE_ROLES_SHIFT));
 	weir_publish(&port->mode, (uint8_t)spec->mode);
 	weir_publish(&port->roles, (uint8_t)(spec->roles | (l3 ? WEIR_ROLE_L3 : 0) | hosts));
 	weir_publish(&port->ifindex, ifindex);

@@ -96,6 +96,17 @@ struct weir_far_spec {
 	uint32_t rank;
 };
 
+/* A source of which only so many packets are taken, by whatever port. */
+struct weir_bounded_spec {
+	uint8_t address[16]; /* network byte order; IPv4 as ::ffff:a.b.c.d */
+	uint32_t bits; /* that count: of IPv4 96 more than its own */
+	uint32_t reserved;
+	uint64_t cost_ns; /* between two packets */
+	uint64_t burst_ns; /* this time's worth of packets may come at once after a pause */
+	uint64_t passed; /* read only, packets */
+	uint64_t dropped; /* read only */
+};
+
 struct weir_port_spec {
 	char name[16];
 	uint32_t ifindex;
@@ -174,6 +185,9 @@ int weir_ports(struct weir *weir, struct weir_port_spec *out, uint32_t capacity)
 int weir_guard(struct weir *weir, struct weir_guard *out);
 /* From now on the fast path forwards nothing, on any port, until weir_attach gives it back. Beside other calls. */
 void weir_fast_hold(struct weir *weir);
+/* These are the bounded sources, and no others; what one has counted goes on. */
+int weir_bounded_write(struct weir *weir, const struct weir_bounded_spec *specs, uint32_t count);
+int weir_bounded_read(struct weir *weir, struct weir_bounded_spec *out, uint32_t capacity);
 /*
  * The IPv4 addresses, in host byte order, from which the stack takes no packets: its own and those of broadcasts. NULL:
  * they are not known, and each packet's source is looked up, as it is until the first call.

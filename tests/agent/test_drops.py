@@ -16,6 +16,7 @@ from lab.measure import bound
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.http.context import Context
+from weir.kinds.bounded_source import BoundedSource
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
 from weir.model.objects import Pair, Queue
@@ -24,7 +25,7 @@ from weir.model.problem import Unavailable
 M = 1_000_000
 FAR = "203.0.113.1"
 PAYLOAD = bytes(200)
-AT_LIMIT, BELOW, PLAIN = "10.64.0.2", "10.64.0.3", "10.64.0.4"
+AT_LIMIT, BELOW, PLAIN, SCANNER = "10.64.0.2", "10.64.0.3", "10.64.0.4", "10.64.0.5"
 COUNT = "add table ip seen; add chain ip seen i { type filter hook prerouting priority -400; };"
 COUNT += "add rule ip seen i ip protocol udp counter"
 
@@ -36,7 +37,7 @@ def customer(name: str, address: str, limit_bps: int, parent: str | None = None)
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
     with running() as made:
-        for address in (BELOW, PLAIN):
+        for address in (BELOW, PLAIN, SCANNER):
             netns.ip(made.client_ns, [f"addr add {address}/24 dev c0"])
         netns.ip(made.internet, ["route replace 10.64.0.0/16 via 203.0.113.2"])
         for namespace in (made.client_ns, made.internet):
@@ -53,6 +54,7 @@ def configure(rig: Rig, shaper: str) -> None:
         Queue("tower", "tower", max_limit_bps=Pair(2 * M, 2 * M)),
         customer("below", BELOW, 100 * M, "tower"),
         customer("plain", PLAIN, 900 * M),
+        BoundedSource("scan", f"{SCANNER}/32", packets_per_s=10, burst=10),
         FirewallRule("no-games", "forward", "drop", protocol="udp", ports=("9001",)),
         FirewallRule("no-chat", "forward", "reject", protocol="udp", ports=("9002",)),
     )
@@ -83,7 +85,7 @@ def send(namespace: str, source: str, to: str, port: int, packets: int, ttl: int
 
 def offered(rig: Rig) -> int:
     """Everything that makes a packet end here: queues at their limit and below a full parent, rules, the
-    policy, a TTL that is over, no route; and packets that pass."""
+    policy, a TTL that is over, no route, a bounded source; and packets that pass."""
     near = rig.client_ns
     return (
         send(near, AT_LIMIT, FAR, 9000, 3000)
@@ -93,6 +95,7 @@ def offered(rig: Rig) -> int:
         + send(near, PLAIN, FAR, 9002, 80)
         + send(near, PLAIN, FAR, 9000, 40, ttl=1)
         + send(near, PLAIN, "198.51.100.7", 9000, 30)
+        + send(near, SCANNER, FAR, 9000, 400)
         + send(rig.internet, FAR, "203.0.113.2", 9000, 70)
         + send(rig.internet, FAR, AT_LIMIT, 9000, 90)
     )
@@ -143,6 +146,7 @@ def test_sent_is_received_and_dropped(rig: Rig, parts: Context, shaper: str) -> 
     assert lost["firewall-rule", "no-chat", "reject"] == 80
     assert lost["firewall", "firewall", "f_wan_router"] == 70
     assert lost["firewall", "firewall", "f_wan_through"] == 90
+    assert lost["bounded-source", "scan", "bounded"] > 250
     assert lost["router", "router", "header"] == 40
     assert lost["router", "router", "no-route"] == 30
     reasons = ("tree",) if shaper == "htb" else ("limit", "above")

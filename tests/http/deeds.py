@@ -292,6 +292,12 @@ STEPS: dict[str, Step] = {
     "firewall.put_firewall": ("config.commit", put("/firewall", {"allow_ping_from_wan": False})),
     "firewall.patch_firewall": ("config.commit", patch("/firewall", {"allow_ping_from_wan": True})),
     **collection(
+        "bounded-sources",
+        "bounded_source",
+        {"id": "b1", "source": "198.51.100.7/32"},
+        {"id": "b2", "source": "198.51.100.8/32"},
+    ),
+    **collection(
         "dhcp-servers",
         "dhcp_server",
         {"id": "d1", "interface": "lan0", "disabled": True},

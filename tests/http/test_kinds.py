@@ -33,6 +33,7 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "zone": ("/zones/z9", {"reaches": ["dns"]}),
     "zone-policy": ("/zone-policies/zp9", {"from_zone": "lan", "to_zone": "wan"}),
     "nat-rule": ("/nat-rules/n9", {"type": "none"}),
+    "bounded-source": ("/bounded-sources/b9", {"source": "198.51.100.7/32"}),
     "prefix-list": ("/prefix-lists/p9", {}),
     "prefix-list-entry": ("/prefix-list-entries/p10", {"prefix_list": "p9", "prefix": "192.0.2.0/24"}),
     "route-map": ("/route-maps/m9", {}),

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
 from weir.adapters.datapath_lib import (
+    BoundedSpec,
     GuardSpec,
     Options,
     PortSpec,
@@ -38,6 +39,7 @@ from weir.adapters.datapath_records import (
     PREFIX,
     USED_MARKS,
     Above,
+    BoundedSource,
     ClassRecord,
     FarEntry,
     Mode,
@@ -48,6 +50,8 @@ from weir.adapters.datapath_records import (
     Role,
     RoundTrips,
     RoundTripsBelow,
+    SourceBound,
+    SourceKey,
     Tag,
     Usage,
     pack_far,
@@ -62,6 +66,7 @@ from weir.adapters.subqueue_records import (
     SubqueuesState,
     unpack_subqueues,
 )
+from weir.model.limits import MAX_BOUNDED_SOURCES
 
 REASONS = ("no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-class", "unreadable")
 CHECKS = ("impossible-source", "wrong-way", "refused", "unknown-rx", "unknown-tx")
@@ -216,6 +221,30 @@ class Datapath:
         found = (PortSpec * MAX_PORTS)()
         count = self._call("weir_ports", found, MAX_PORTS)
         return list(found[:count])
+
+    # -- bounded sources -------------------------------------------------------------------------------
+
+    def bound_sources(self, bounds: Mapping[SourceKey, SourceBound]) -> None:
+        """These sources are bounded on every port, and no others; what one has counted goes on. Raises
+        `Unavailable` code `datapath-full` above `MAX_BOUNDED_SOURCES`."""
+        packed = (BoundedSpec * max(len(bounds), 1))(
+            *(
+                BoundedSpec((ctypes.c_uint8 * 16)(*key.address), key.bits, 0, bound.cost_ns, bound.burst_ns)
+                for key, bound in bounds.items()
+            )
+        )
+        self._call("weir_bounded_write", packed, len(bounds))
+
+    def bounded_sources(self) -> dict[SourceKey, BoundedSource]:
+        """Those in the kernel, by prefix."""
+        found = (BoundedSpec * MAX_BOUNDED_SOURCES)()
+        count = self._call("weir_bounded_read", found, MAX_BOUNDED_SOURCES)
+        return {
+            SourceKey(bytes(one.address), one.bits): BoundedSource(
+                SourceBound(one.cost_ns, one.burst_ns), one.passed, one.dropped
+            )
+            for one in found[:count]
+        }
 
     # -- routing -------------------------------------------------------------------------------------
 

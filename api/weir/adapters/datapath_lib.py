@@ -111,6 +111,18 @@ class RoundTripsBelowSpec(Structure):
     ]
 
 
+class BoundedSpec(Structure):
+    _fields_ = [
+        ("address", c_uint8 * 16),
+        ("bits", c_uint32),
+        ("reserved", c_uint32),
+        ("cost_ns", c_uint64),
+        ("burst_ns", c_uint64),
+        ("passed", c_uint64),
+        ("dropped", c_uint64),
+    ]
+
+
 _PROTOTYPES = {
     "weir_open": [c_char_p, POINTER(Options), POINTER(c_void_p), POINTER(c_int)],
     "weir_destroy": [c_void_p],
@@ -118,6 +130,8 @@ _PROTOTYPES = {
     "weir_detach": [c_void_p, c_char_p],
     "weir_ports": [c_void_p, c_void_p, c_uint32],
     "weir_guard": [c_void_p, POINTER(GuardSpec)],
+    "weir_bounded_write": [c_void_p, c_void_p, c_uint32],
+    "weir_bounded_read": [c_void_p, c_void_p, c_uint32],
     "weir_sources_write": [c_void_p, c_void_p, c_uint32],
     "weir_refused_watch": [c_void_p],
     "weir_used_take": [c_void_p, c_void_p, c_uint32],

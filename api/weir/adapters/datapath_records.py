@@ -62,6 +62,28 @@ class Tag(NamedTuple):
 NO_TAG = Tag(0, 0, 0)
 
 
+class SourceKey(NamedTuple):
+    """A prefix of sources: 16 bytes, IPv4 as ::ffff:a.b.c.d, of which `bits` count."""
+
+    address: bytes
+    bits: int
+
+
+class SourceBound(NamedTuple):
+    """A packet each `cost_ns`; after a pause as many at once as take `burst_ns`."""
+
+    cost_ns: int
+    burst_ns: int
+
+
+class BoundedSource(NamedTuple):
+    """One as the datapath has it, with the packets that it let pass and dropped."""
+
+    bound: SourceBound
+    passed: int
+    dropped: int
+
+
 class Above(NamedTuple):
     """Of a member: the outermost interface above it that yields, and its class (`slot` 0 = none)."""
 

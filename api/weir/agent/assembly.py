@@ -84,6 +84,7 @@ from weir.agent.uplinks import Uplinks
 from weir.backends import tuning
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.autoconf import AutoconfBackend
+from weir.backends.bounded_sources import BoundedSourcesBackend
 from weir.backends.daemons import Learn
 from weir.backends.dhcp import DhcpBackend
 from weir.backends.dns import DnsBackend
@@ -103,7 +104,7 @@ from weir.backends.tuning import TuningBackend
 from weir.backends.uplinks import UplinksBackend
 from weir.model.objects import Kind
 from weir.model.problem import Problem
-from weir.parts import DHCP, DNS, NETWORK
+from weir.parts import BOUNDED_SOURCES, DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
 from weir.probes.lookup_meter import LookupMeter
@@ -143,6 +144,8 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     made = {**combined.backends(held, links, state_dir, secrets, dialling), **outside.backends}
     resolver, (announcing, slaac) = _resolver(options, state_dir), _ipv6(options, state_dir)
     made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
+    bounds = BoundedSourcesBackend(datapath)
+    made[BOUNDED_SOURCES.name] = bounds
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
     events = stack.enter_context(closing(Events()))
     refusing, following = partial(capacity.explaining, lines.capacity), Following(store, last_good)
@@ -155,12 +158,13 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     ways = uplink_monitor.followed(configuration, links, stack)
     learnt = combined.sources(held, configuration, stack, announcing.learn, slaac.learn, dialling.learn)
-    learnt |= ways.sources() | outside.sources
+    learnt |= ways.sources() | outside.sources | {"bounded-source": bounds.learn}
     states = _states(executor, frr, configuration, served, resolver, learnt)
     machine = _machine(options, data, ways, outside.alerts, datapath.library, stack)
     beside = _beside(configuration, datapath, links, served, machine[-1], ways, stack)
+    drops = Drops(configuration, datapath, links, bounds.dropped)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
-    parts = (handlers, secrets, states, *beside, *machine, outside.alerts, *logged)
+    parts = (handlers, secrets, states, *beside, drops, *machine, outside.alerts, *logged)
     server = _server(options, parts, handlers.closed)
     server.start()
     stack.callback(server.stop)
@@ -198,8 +202,8 @@ def _beside(
     looking: Sampler,
     uplinks: UplinkMonitor,
     stack: ExitStack,
-) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath, Drops]:
-    """Who tells of the stations beside the router, of what is on the way to others, and of what was lost."""
+) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath]:
+    """Who tells of the stations beside the router, and of what is on the way to others."""
     given = GivenLeases(configuration, served.leases)
     torch = TorchDesk(configuration, datapath, given.names)
     line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways, uplinks.mark)
@@ -211,8 +215,8 @@ def _beside(
     }
     tools = Tools(partial(_fast_paths, configuration), seats)
     stack.callback(tools.stop)
-    path, drops = PacketPath(configuration, datapath, uplinks.mark), Drops(configuration, datapath, links)
-    return Hosts(configuration, datapath, links, given.names), given, tools, line, path, drops
+    path = PacketPath(configuration, datapath, uplinks.mark)
+    return Hosts(configuration, datapath, links, given.names), given, tools, line, path
 
 
 def _fast_paths(configuration: Configuration) -> frozenset[str] | None:

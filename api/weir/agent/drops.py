@@ -13,6 +13,7 @@ from weir.adapters.datapath_records import PortCounters
 from weir.adapters.netlink import Links
 from weir.adapters.nft_commands import TABLE
 from weir.agent.configuration import Configuration
+from weir.backends.bounded_sources import Dropped
 from weir.model.problem import Problem
 from weir.parts import FIREWALL
 from weir.parts.rule import PacketRule
@@ -45,10 +46,17 @@ class CountsPorts(Protocol):
 class Drops:
     """Reads for each answer; nothing is remembered."""
 
-    def __init__(self, configuration: Configuration, datapath: CountsPorts, links: Links) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        datapath: CountsPorts,
+        links: Links,
+        of_bounded: Callable[[], Iterator[Dropped]],
+    ) -> None:
         self._configuration = configuration
         self._datapath = datapath
         self._links = links
+        self._of_bounded = of_bounded
 
     def table(self) -> dict[str, Handler]:
         return {"drops": self._answer}
@@ -60,6 +68,7 @@ class Drops:
             "connections": _connections,
             "interfaces": self._interfaces,
             "ports": self._ports,
+            "bounded sources": self._bounded,
             "qdiscs": self._qdiscs,
             "stack": _stack,
         }
@@ -99,6 +108,13 @@ class Drops:
             for reason in _UNREAD:
                 yield Counted("interface", name, reason, name, counters.packets.get(reason, 0))
             yield Counted("interface", name, "not-taken", name, counters.refused)
+
+    def _bounded(self) -> Iterator[Counted]:
+        for found in self._of_bounded():
+            if found.id:
+                yield Counted("bounded-source", found.id, "bounded", "", found.packets)
+            else:
+                yield Counted("router", "router", "bounded", "", found.packets)
 
     def _qdiscs(self) -> Iterator[Counted]:
         """Of an HTB tree, the leaves are the queues'."""

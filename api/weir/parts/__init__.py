@@ -8,6 +8,7 @@ from weir.parts.alerts import ALERT_RULES, ALERT_TARGETS
 from weir.parts.announcing import ANNOUNCING
 from weir.parts.autoconf import AUTOCONF
 from weir.parts.bonds import BONDS
+from weir.parts.bounded_sources import BOUNDED_SOURCES
 from weir.parts.bridges import BRIDGES
 from weir.parts.dhcp import DHCP
 from weir.parts.dns import DNS
@@ -31,6 +32,7 @@ PARTS = Parts(
         NAMING,
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
         *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
+        BOUNDED_SOURCES,
     )
 )
 
@@ -40,6 +42,7 @@ __all__ = [
     "ANNOUNCING",
     "AUTOCONF",
     "BONDS",
+    "BOUNDED_SOURCES",
     "BRIDGES",
     "DHCP",
     "DNS",

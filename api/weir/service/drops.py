@@ -31,6 +31,7 @@ REASONS = {
     "connections-per-source": "its source has too many connections",
     "impossible-source": "a source that no host has",
     "wrong-way": "the way back to its source is another interface",
+    "bounded": "more packets than its source may send",
     "refused": "in no queue, where only what is in one is forwarded",
     "deep-tags": "more than eight VLAN tags",
     "unreadable": "came in so that no customer could be told",

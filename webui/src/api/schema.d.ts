@@ -2245,6 +2245,101 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/bounded-sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List bounded sources */
+        get: operations["list_bounded_sources"];
+        put?: never;
+        /** Create a bounded source */
+        post: operations["create_bounded_source"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bounded-sources/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many bounded sources */
+        post: operations["bulk_bounded_sources"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bounded-sources/{source_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a bounded source */
+        get: operations["get_bounded_source"];
+        /** Create or replace a bounded source */
+        put: operations["put_bounded_source"];
+        post?: never;
+        /** Delete a bounded source */
+        delete: operations["delete_bounded_source"];
+        options?: never;
+        head?: never;
+        /** Change fields of a bounded source (merge patch) */
+        patch: operations["patch_bounded_source"];
+        trace?: never;
+    };
+    "/api/v1/bounded-sources/{source_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a bounded source: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_bounded_source"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/bounded-sources/{source_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a bounded source */
+        get: operations["get_bounded_source_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/services": {
         parameters: {
             query?: never;
@@ -5560,7 +5655,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -5707,7 +5802,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -10750,6 +10845,131 @@ export interface components {
             /** @description A disabled rule is kept without any effect. */
             disabled?: boolean | null;
         };
+        BoundedSourceStateFields: {
+            /** @description Packets that were taken since it is bounded. */
+            passed: number | null;
+            /** @description Packets that were too many since it is bounded. */
+            dropped: number | null;
+        };
+        BoundedSourceState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["BoundedSourceStateFields"];
+        };
+        BoundedSource: {
+            id: string;
+            source: string;
+            packets_per_s: number;
+            burst: number;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        BoundedSourcePage: {
+            states: components["schemas"]["BoundedSourceState"][] | null;
+            items: components["schemas"]["BoundedSource"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        BoundedSourceCreateInput: {
+            /** @description Whose packets are bounded, in all VRFs. Of a network it is all of its hosts together; the longest prefix counts. */
+            source: string;
+            /**
+             * @description So many of its packets are taken each second, also of those for the router itself.
+             * @default 100
+             */
+            packets_per_s: number;
+            /**
+             * @description So many packets may come at once after a pause.
+             * @default 100
+             */
+            burst: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and bounds nobody.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (b1, b2, ...) when omitted. */
+            id?: string | null;
+        };
+        BoundedSourceUpsertInput: {
+            /** @description Whose packets are bounded, in all VRFs. Of a network it is all of its hosts together; the longest prefix counts. */
+            source: string;
+            /**
+             * @description So many of its packets are taken each second, also of those for the router itself.
+             * @default 100
+             */
+            packets_per_s: number;
+            /**
+             * @description So many packets may come at once after a pause.
+             * @default 100
+             */
+            burst: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and bounds nobody.
+             * @default false
+             */
+            disabled: boolean;
+            /** @description Assigned (b1, b2, ...) when omitted. */
+            id?: string | null;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        BoundedSourceBulkInput: {
+            upsert?: components["schemas"]["BoundedSourceUpsertInput"][];
+            delete?: string[];
+        };
+        BoundedSourceInput: {
+            /** @description Whose packets are bounded, in all VRFs. Of a network it is all of its hosts together; the longest prefix counts. */
+            source: string;
+            /**
+             * @description So many of its packets are taken each second, also of those for the router itself.
+             * @default 100
+             */
+            packets_per_s: number;
+            /**
+             * @description So many packets may come at once after a pause.
+             * @default 100
+             */
+            burst: number;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and bounds nobody.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        BoundedSourcePatch: {
+            /** @description Whose packets are bounded, in all VRFs. Of a network it is all of its hosts together; the longest prefix counts. */
+            source?: string | null;
+            /** @description So many of its packets are taken each second, also of those for the router itself. */
+            packets_per_s?: number | null;
+            /** @description So many packets may come at once after a pause. */
+            burst?: number | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and bounds nobody. */
+            disabled?: boolean | null;
+        };
         Service: {
             id: string;
             ports: string[];
@@ -12779,13 +12999,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["BoundedSourceChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -12796,7 +13016,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -12880,7 +13100,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["BoundedSourceChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -13385,7 +13605,7 @@ export interface components {
         };
         Dropped: {
             /** @enum {string} */
-            kind: "queue" | "firewall-rule" | "firewall" | "zone" | "zone-policy" | "interface" | "router";
+            kind: "queue" | "firewall-rule" | "firewall" | "zone" | "zone-policy" | "bounded-source" | "interface" | "router";
             id: string;
             reason: string;
             /** @description The reason for people. */
@@ -14534,6 +14754,24 @@ export interface components {
              */
             base: string | null;
         };
+        BoundedSourceChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bounded-source";
+            /**
+             * @description null: assign one.
+             * @default null
+             */
+            id: string | null;
+            new: components["schemas"]["BoundedSourceInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         ServiceChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -15052,6 +15290,15 @@ export interface components {
             comment: string;
             disabled: boolean;
         };
+        /** @description The fields of a bounded source as they are configured. */
+        BoundedSourceObject: {
+            id: string;
+            source: string;
+            packets_per_s: number;
+            burst: number;
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a service as they are configured. */
         ServiceObject: {
             id: string;
@@ -15499,6 +15746,20 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["NatRuleObject"] | null;
             new: components["schemas"]["NatRuleObject"] | null;
+        };
+        BoundedSourceChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bounded-source";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["BoundedSourceObject"] | null;
+            new: components["schemas"]["BoundedSourceObject"] | null;
         };
         ServiceChange: {
             /**
@@ -16103,6 +16364,25 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["NatRuleObject"] | null;
             new: components["schemas"]["NatRuleObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        BoundedSourceStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "bounded-source";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["BoundedSourceObject"] | null;
+            new: components["schemas"]["BoundedSourceObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -26097,6 +26377,308 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_bounded_sources: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoundedSourcePage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_bounded_source: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BoundedSourceCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoundedSource"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_bounded_sources: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BoundedSourceBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_bounded_source: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoundedSource"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_bounded_source: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BoundedSourceInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoundedSource"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoundedSource"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_bounded_source: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_bounded_source: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["BoundedSourcePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoundedSource"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_bounded_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_bounded_source_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoundedSourceState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     list_services: {
         parameters: {
             query?: {
@@ -30177,7 +30759,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
                 id: string;
             };
             header?: never;

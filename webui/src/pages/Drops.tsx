@@ -23,6 +23,7 @@ const KINDS: Readonly<Record<Dropped["kind"], string>> = {
   firewall: "the firewall's policy",
   zone: "zone",
   "zone-policy": "zone policy",
+  "bounded-source": "bounded source",
   interface: "interface",
   router: "the network stack",
 };

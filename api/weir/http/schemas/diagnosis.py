@@ -210,7 +210,18 @@ class DropsQuery(Query):
 class Dropped(Answer):
     """Packets that one owner dropped for one reason."""
 
-    kind = one_of("queue", "firewall-rule", "firewall", "zone", "zone-policy", "interface", "router")
+    kind = one_of(
+        *(
+            "queue",
+            "firewall-rule",
+            "firewall",
+            "zone",
+            "zone-policy",
+            "bounded-source",
+            "interface",
+            "router",
+        )
+    )
     id = fields.String()
     reason = fields.String()
     text = fields.String(metadata={"description": "The reason for people."})

@@ -23,6 +23,7 @@ enum weir_role {
 	WEIR_ROLE_KNOWN = 4096, /* forwards only what is in a queue */
 	WEIR_ROLE_FULL = 8192, /* connections are tracked: say whose class is full, */
 	WEIR_ROLE_POLICED = 16384, /* where no port lets packets wait */
+	WEIR_ROLE_BOUNDED = 32768, /* some source is bounded (bpf/bounded.h); of all ports alike */
 };
 
 #define WEIR_ROLE_CHECKS (WEIR_ROLE_LOOSE | WEIR_ROLE_STRICT | WEIR_ROLE_KNOWN)

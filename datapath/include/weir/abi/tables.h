@@ -64,6 +64,23 @@ struct weir_prefix {
 	__u64 reserved;
 };
 
+/* Sources of which so many packets are taken, by prefix: IPv4 as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2). */
+#define WEIR_BOUNDED_MAX 1024
+#define WEIR_BOUNDED_V4 96 /* bits before an IPv4 address */
+
+struct weir_bounded_key {
+	__u32 bits;
+	__u32 word[4]; /* network byte order */
+};
+
+struct weir_bounded {
+	__u64 clock_ns; /* CLOCK_MONOTONIC: when the next packet is taken */
+	__u64 cost_ns; /* between two packets */
+	__u64 burst_ns; /* so far behind the clock may be */
+	__u64 passed; /* packets */
+	__u64 dropped;
+};
+
 struct weir_lengths {
 	__u32 count;
 	__u8 length[WEIR_V6_LENGTHS]; /* longest first */
