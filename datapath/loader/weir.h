@@ -298,4 +298,22 @@ int weir_meter_routes(struct weir_meter *meter, const struct weir_meter_routes_s
 int weir_meter_listener(struct weir_meter *meter, const struct weir_meter_end *from,
 			const struct weir_meter_end *to, uint32_t *took_ns);
 
+/* A source for which routes were looked up. */
+struct weir_scan_state {
+	uint8_t address[16]; /* network byte order; IPv4 as ::ffff:a.b.c.d, of IPv6 the first 64 bits */
+	uint64_t lookups;
+	uint32_t destinations; /* an estimate, up to about 7,000 */
+	uint32_t reserved;
+};
+
+/*
+ * Count for whom routes are looked up in the caller's network namespace, while it is watched. It needs no struct weir.
+ * Reading: the sources with so many destinations at least.
+ */
+struct weir_scan_run;
+int weir_scan_open(struct weir_scan_run **out);
+void weir_scan_close(struct weir_scan_run *run);
+int weir_scan_watch(struct weir_scan_run *run, int on);
+int weir_scan_read(struct weir_scan_run *run, uint32_t least, struct weir_scan_state *out, uint32_t capacity);
+
 #endif

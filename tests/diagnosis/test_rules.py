@@ -10,7 +10,17 @@ import pytest
 
 from tests.diagnosis.samples import cores, judged, unseen, well
 from weir.diagnosis.findings import LOOKS_KEPT, LOOKS_TO_RAISE, RULES
-from weir.diagnosis.sample import Chain, Port, RouteLookups, Socket, Softirq, SoftirqWindow, Table, UplinkLook
+from weir.diagnosis.sample import (
+    Chain,
+    Port,
+    RouteLookups,
+    Scan,
+    Socket,
+    Softirq,
+    SoftirqWindow,
+    Table,
+    UplinkLook,
+)
 from weir.diagnosis.shown import findings_json
 from weir.diagnosis.texts import AILMENTS, LOOKS, UNBUILT
 
@@ -62,6 +72,9 @@ SICK: dict[str, tuple[str, str, Look]] = {
     "a card has no buffers": (
         "ring-overrun", "eth0", lambda step: {"ports": {"eth0": Port(4, "mq", 1000 * step, 2 * step)}},
     ),
+    "a source asks for many, on full cores": (
+        "scan", "10.64.0.2/32", always(scans=(Scan("10.64.0.2/32", 5_000.0, 5_200.0),)),
+    ),
     "sockets share an address": (
         "crowded-listener", "0.0.0.0:53", always(chains=(Chain("0.0.0.0:53", 17, 0),)),
     ),
@@ -108,6 +121,10 @@ HEALTHY: dict[str, Look] = {
         "stalled_us": {"frr.service": 4_000_000 * step},
     },
     "a few drops in millions": lambda step: {"cores": cores(step, {"packets": 4_000_000, "drops": 100})},
+    "a source asks for many, and nobody suffers": lambda step: {
+        "cores": cores(step, HALF, HALF),
+        "scans": (Scan("10.64.0.2/32", 5_000.0, 5_200.0),),
+    },
     "tables are filled to four fifths": always(
         neighbours={"neighbours-v4": Table(80, 100, 5)}, connections={"connections": Table(80, 100, 5)}
     ),
@@ -136,6 +153,16 @@ def test_what_is_sick_is_found(code: str, subject: str, look: Look) -> None:
 def test_what_is_healthy_is_left_alone(look: Look) -> None:
     findings = judged([well(step, **look(step)) for step in range(1, 2 * LOOKS_KEPT)])
     assert findings_json(findings, None)["findings"] == []
+
+
+def test_a_scan_that_fills_a_table_is_named_beside_it() -> None:
+    look = {
+        "scans": (Scan("10.64.0.2/32", 5_000.0, 5_200.0),),
+        "connections": {"connections": Table(900, 1000, None)},
+    }
+    looks = [well(step, cores=cores(step, HALF, HALF), **look) for step in range(1, LOOKS_TO_RAISE + 2)]
+    found = {(item["code"], item["subject"]) for item in findings_json(judged(looks), None)["findings"]}
+    assert found == {("scan", "10.64.0.2/32"), ("connections-full", "connections")}
 
 
 def test_every_rule_has_a_sick_sample_and_words() -> None:

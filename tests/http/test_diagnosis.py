@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.diagnosis.samples import cores, judged, well
 from tests.http.world import Client, World
+from weir.diagnosis.sample import Scan
 from weir.diagnosis.shown import findings_json
 
 FULL, IDLE = {"softirq": 95, "squeezed": 500}, {"softirq": 2}
@@ -65,6 +66,28 @@ def test_a_change_is_not_undone_while_it_is_measured(api: Client, world: World) 
     world.agent.findings = sick()
     answer = api("POST", "/diagnosis/apply", {**ONE_CORE, "confirm_within_s": 10})
     assert answer.status_code == 422 and "60" in answer.json["findings"][0]["message"]
+
+
+def test_a_scanner_is_bounded_on_trial(api: Client, world: World) -> None:
+    scans = (Scan("2001:db8:64::/64", 5_000.0, 5_200.0),)
+    looks = [well(step, scans=scans) for step in range(1, 6)]
+    world.agent.findings = {
+        **findings_json(judged(looks), looks[-1]), "period_s": 5.0, "cpu_ms_per_sample": 2.0,
+    }  # fmt: skip
+    (finding,) = api("GET", "/diagnosis/findings").json["findings"]
+    remedy = finding["remedies"][0]
+    assert (remedy["setting"], remedy["value"]) == ("bounded-source", "100 packets/s")
+    asked = {"code": "scan", "subject": "2001:db8:64::/64", "remedy": "bound-source"}
+    assert api("POST", "/diagnosis/apply", asked).status_code == 200
+    (made,) = api("GET", "/bounded-sources").json["items"]
+    assert (made["source"], made["packets_per_s"]) == ("2001:db8:64::/64", 100)
+    assert api("POST", "/config/revert").status_code == 200
+    assert api("GET", "/bounded-sources").json["items"] == []
+    own = {"source": "2001:db8:64::/64", "packets_per_s": 5_000}
+    assert api("PUT", f"/bounded-sources/{made['id']}", own).status_code == 201
+    again = api("POST", "/diagnosis/apply", asked)
+    assert (again.status_code, again.json["code"]) == (409, "applied-already"), again.text
+    assert "5000 packets a second" in again.json["detail"]
 
 
 def test_a_remedy_for_one_card_is_an_override_for_that_card(api: Client, world: World) -> None:

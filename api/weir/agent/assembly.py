@@ -18,6 +18,7 @@ from weir.adapters.datapath import Datapath
 from weir.adapters.ethtool import takes_tags_off
 from weir.adapters.events import Events, RuleEvents
 from weir.adapters.frr import Frr
+from weir.adapters.kernel_counters import Counters
 from weir.adapters.machine import power_off, restart
 from weir.adapters.machine_name import MachineName
 from weir.adapters.netlink import Links
@@ -68,6 +69,7 @@ from weir.agent.packet_sizes import Merging
 from weir.agent.reconciler import Reconciler
 from weir.agent.routing import Routing
 from weir.agent.sampler import Sampler
+from weir.agent.scan_watch import ScanWatch
 from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
@@ -108,6 +110,7 @@ from weir.parts import BOUNDED_SOURCES, DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
 from weir.probes.lookup_meter import LookupMeter
+from weir.probes.scan_sources import ScanSources
 from weir.probes.softirq_rows import SoftirqRows
 from weir.tools import IPERF, METER, SOFTIRQS, TORCH
 from weir.wire.server import AgentServer, Handler, Peer
@@ -259,7 +262,8 @@ def _machine(
     machine = Machine(data, data_partition.request_reset, restart, power_off)
     softirqs = SoftirqWatch(options.look_interval_s, partial(SoftirqRows, library))
     lookups = LookupTimes(partial(LookupMeter, library))
-    looking = Sampler(options.look_interval_s, uplinks.looks, alerts.looked, softirqs, lookups)
+    scans = ScanWatch(options.look_interval_s, partial(ScanSources, library), Counters().cores)
+    looking = Sampler(options.look_interval_s, uplinks.looks, alerts.looked, softirqs, scans, lookups)
     looking.start()
     stack.callback(looking.stop)
     return updates, Appliance(machine, TimeZone(), updates.busy), looking

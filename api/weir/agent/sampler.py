@@ -20,6 +20,7 @@ from weir.adapters import kernel_counters, listeners
 from weir.adapters.kernel_counters import Counters
 from weir.adapters.link_queues import LinkQueues, link_queues
 from weir.agent.lookup_times import LookupTimes
+from weir.agent.scan_watch import ScanWatch
 from weir.agent.softirq_watch import SoftirqWatch
 from weir.diagnosis.figures import in_figures
 from weir.diagnosis.findings import Findings
@@ -46,6 +47,7 @@ class Sampler:
         uplinks: Callable[[], Mapping[str, UplinkLook]] = dict,
         looked: Callable[[Sequence[dict[str, Any]]], None] = lambda findings: None,
         softirqs: SoftirqWatch | None = None,
+        scans: ScanWatch | None = None,
         lookups: LookupTimes | None = None,
         counters: Counters | None = None,
     ) -> None:
@@ -54,6 +56,7 @@ class Sampler:
         self._looked = looked
         self._softirqs = softirqs
         self._lookups = lookups
+        self._scans = scans
         self._counters = counters or Counters()
         self._period_s = period_s
         self._uplinks = uplinks
@@ -75,6 +78,8 @@ class Sampler:
     def start(self) -> None:
         if self._softirqs is not None:
             self._softirqs.start()
+        if self._scans is not None:
+            self._scans.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -82,6 +87,8 @@ class Sampler:
         self._stopped.set()
         if self._softirqs is not None:
             self._softirqs.stop()
+        if self._scans is not None:
+            self._scans.stop()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -117,6 +124,7 @@ class Sampler:
             "grace_s": kernel_counters.grace_s,
             "route_lookups": self._lookups.routes if self._lookups else lambda: None,
             "softirqs": self._softirqs.window if self._softirqs else lambda: None,
+            "scans": self._scans.found if self._scans else lambda: None,
             "uplinks": self._uplinks,
         }
         if self._taken % SELDOM == 0:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weir.diagnosis import ports, processors, softirqs, tables, uplinks
+from weir.diagnosis import ports, processors, scans, softirqs, tables, uplinks
 from weir.diagnosis.sample import Sample
 from weir.diagnosis.symptom import Rule, Span, Symptom
 from weir.diagnosis.trial import Trial
@@ -30,6 +30,7 @@ RULES: Sequence[tuple[Rule, tuple[str, ...], tuple[str, ...]]] = (
     (softirqs.long_runs, ("long-softirq",), ("softirqs",)),
     (tables.full_neighbours, ("neighbours-full",), ("neighbours",)),
     (tables.full_connections, ("connections-full",), ("connections",)),
+    (scans.scans, ("scan",), ("scans",)),
     (tables.crowded_addresses, ("crowded-listener",), ("chains",)),
     (tables.overflows, ("listener-overflow",), ("overflows",)),
     (tables.unread_sockets, ("socket-unread",), ("sockets",)),

@@ -93,6 +93,15 @@ class SoftirqWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class Scan:
+    """A source (a prefix), and for how many destinations a second routes were looked up for it, how often."""
+
+    source: str
+    destinations_ps: float
+    lookups_ps: float
+
+
+@dataclass(frozen=True, slots=True)
 class UplinkLook:
     """An uplink. `down_s`: for how long it has been down; None: it is not."""
 
@@ -127,6 +136,8 @@ class Sample:
     route_lookups: RouteLookups | None = None
     softirqs: SoftirqWindow | None = None
     """The last window."""
+    scans: tuple[Scan, ...] | None = None
+    """Sources of many destinations; none where the router receives little."""
     uplinks: Mapping[str, UplinkLook] | None = None
     """By their ids."""
     unseen: Mapping[str, str] = field(default_factory=dict)

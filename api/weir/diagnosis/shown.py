@@ -12,6 +12,8 @@ from weir.diagnosis.texts import AILMENTS, LOOKS, UNBUILT, Remedy, remedies, sen
 from weir.diagnosis.trial import Trial
 
 Json = dict[str, Any]
+BOUNDS = "bounded-source"
+"""What a remedy sets that bounds the subject of its finding."""
 
 
 def findings_json(findings: Findings, sample: Sample | None) -> Json:
@@ -90,6 +92,6 @@ def _remedy_json(remedy: Remedy) -> Json:
         "id": remedy.id,
         "text": remedy.text,
         "cost": remedy.cost or None,
-        "setting": remedy.setting or None,
-        "value": remedy.value or None,
+        "setting": BOUNDS if remedy.bound_pps else remedy.setting or None,
+        "value": f"{remedy.bound_pps} packets/s" if remedy.bound_pps else remedy.value or None,
     }

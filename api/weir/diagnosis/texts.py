@@ -16,9 +16,10 @@ Severity = Literal["error", "warning", "notice"]
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Something to change. With `setting` and `value` it is an override of the tuning, which can be applied;
-    without, `text` says what a person has to do. `hides`: why the sign is gone after it whether it helped or
-    not. `of_port`: it is an override for the finding's subject alone."""
+    """Something to change. With `setting` and `value` it is an override of the tuning, and with `bound_pps` a
+    bound of the finding's subject to so many packets a second: both can be applied. Without, `text` says what
+    a person has to do. `hides`: why the sign is gone after it whether it helped or not. `of_port`: it is an
+    override for the finding's subject alone."""
 
     id: str
     text: str
@@ -27,6 +28,7 @@ class Remedy:
     value: str = ""
     hides: str = ""
     of_port: bool = False
+    bound_pps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,19 @@ AILMENTS: Mapping[str, Ailment] = {
                    "`connections_per_source` of the firewall limits each."),
         ),
         under_load=False,
+    ),
+    "scan": Ailment(
+        "E1",
+        "warning",
+        "Somebody scans networks",
+        "{subject} asks for the way to {destinations_ps} destinations a second, with {lookups_each} packets "
+        "each.",
+        (
+            Remedy("bound-source", "Take 100 packets a second from it, and drop the rest before a route is "
+                   "looked up.", "It is all that this source sends, whatever it is for.", bound_pps=100),
+            Remedy("find-source", "Find out what it does: *Torch* of the interface or of its queue shows "
+                   "where its packets go."),
+        ),
     ),
     "backlog-full": Ailment(
         "E2",
@@ -229,6 +244,7 @@ LOOKS: Mapping[str, str] = {
     "overflows": "connections that were not accepted",
     "sockets": "UDP sockets that are not read",
     "softirqs": "how long softirqs wait and run",
+    "scans": "sources of very many destinations, while the router receives 2,000 packets/s or more",
     "uplinks": "whether the checks of uplinks are answered",
     "route_lookups": "how long a lookup of an IPv4 route takes",
     "reverse_path": "whether the kernel checks the way back to each source",

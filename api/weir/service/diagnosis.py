@@ -4,11 +4,13 @@ and goes back unless somebody confirms it (docs/adr/0186)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from weir.diagnosis.texts import AILMENTS, Remedy
+from weir.kinds.bounded_source import BoundedSource
 from weir.kinds.tuning import Tuning
 from weir.model.document import Change
 from weir.model.problem import Conflict, Invalid, NotFound, Problem
@@ -50,17 +52,8 @@ class DiagnosisService:
         remedy = self._remedy(by, code, subject, remedy_id)
 
         def produce(transaction: ReadTransaction) -> Sequence[Change]:
-            stored = transaction.stored("tuning", "tuning")
-            old = stored.object if stored is not None else Tuning()
-            assert isinstance(old, Tuning)
-            overrides = dict(old.overrides)
-            setting = f"{remedy.setting}.{subject}" if remedy.of_port else remedy.setting
-            if overrides.get(setting):  # a larger value may stand there
-                text = f"{setting} is overridden with {overrides[setting]!r} already: change it by hand"
-                raise Conflict(text, code="applied-already", path=f"tuning/tuning/overrides/{setting}")
-            overrides[setting] = remedy.value
-            new = replace(old, overrides=tuple(sorted(overrides.items())))
-            return [Change("tuning", "tuning", None if stored is None else old, new)]
+            made = _bound if remedy.bound_pps else _override
+            return [made(transaction, remedy, subject)]
 
         message = f"remedy {remedy.id} against {code} of {subject}"
         request = Request(
@@ -86,7 +79,33 @@ class DiagnosisService:
             text = f"{code} has no remedy {remedy_id!r}; there are {', '.join(offered)}"
             raise NotFound(text, code="no-remedy", path="remedy")
         remedy = next(item for item in AILMENTS[code].remedies if item.id == remedy_id)
-        if not remedy.setting:
+        if not (remedy.setting or remedy.bound_pps):
             text = f"the remedy {remedy_id!r} is not one setting: {remedy.text}"
             raise Invalid(text, code="not-applicable", path="remedy")
         return remedy
+
+
+def _override(transaction: ReadTransaction, remedy: Remedy, subject: str) -> Change:
+    stored = transaction.stored("tuning", "tuning")
+    old = stored.object if stored is not None else Tuning()
+    assert isinstance(old, Tuning)
+    overrides = dict(old.overrides)
+    setting = f"{remedy.setting}.{subject}" if remedy.of_port else remedy.setting
+    if overrides.get(setting):  # a larger value may stand there
+        text = f"{setting} is overridden with {overrides[setting]!r} already: change it by hand"
+        raise Conflict(text, code="applied-already", path=f"tuning/tuning/overrides/{setting}")
+    overrides[setting] = remedy.value
+    new = replace(old, overrides=tuple(sorted(overrides.items())))
+    return Change("tuning", "tuning", None if stored is None else old, new)
+
+
+def _bound(transaction: ReadTransaction, remedy: Remedy, subject: str) -> Change:
+    """Under an id that says whose it is. Another object that bounds this source is found by validation."""
+    name = f"scan-{re.sub('[^0-9a-f]+', '-', subject)}"
+    stored = transaction.stored("bounded-source", name)
+    old = None if stored is None else stored.object
+    if isinstance(old, BoundedSource) and not old.disabled:
+        text = f"{old.source} is bounded already, to {old.packets_per_s} packets a second: change it by hand"
+        raise Conflict(text, code="applied-already", path=f"bounded-source/{name}")
+    new = BoundedSource(name, subject, packets_per_s=remedy.bound_pps, burst=remedy.bound_pps)
+    return Change("bounded-source", name, old, new)
