@@ -147,8 +147,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     made = {**combined.backends(held, links, state_dir, secrets, dialling), **outside.backends}
     resolver, (announcing, slaac) = _resolver(options, state_dir), _ipv6(options, state_dir)
     made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
-    bounds = BoundedSourcesBackend(datapath)
-    made[BOUNDED_SOURCES.name] = bounds
+    made[BOUNDED_SOURCES.name] = bounds = BoundedSourcesBackend(datapath)
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
     events = stack.enter_context(closing(Events()))
     refusing, following = partial(capacity.explaining, lines.capacity), Following(store, last_good)
@@ -168,9 +167,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     drops = Drops(configuration, datapath, links, bounds.dropped)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
     parts = (handlers, secrets, states, *beside, drops, *machine, outside.alerts, *logged)
-    server = _server(options, parts, handlers.closed)
-    server.start()
-    stack.callback(server.stop)
+    _serve(options, parts, handlers.closed, stack)
     stack.callback(_stop, clients)
     names = LeaseNames(served.leases, resolver, partial(_asked_of_services, configuration))
     _begin((reconciler, guard, names, protocols.keeping(routing_protocols, configuration)), stack)
@@ -422,13 +419,14 @@ class _Answers(Protocol):
     def table(self) -> Mapping[str, Handler]: ...
 
 
-def _server(
+def _serve(
     options: argparse.Namespace,
     parts: Sequence[_Answers],
     on_close: Callable[[Peer], None],
-) -> AgentServer:
+    stack: ExitStack,
+) -> None:
     """Root may connect, and the user of the API where one is named."""
-    return AgentServer(
+    server = AgentServer(
         options.socket,
         {name: handler for part in parts for name, handler in part.table().items()},
         allowed_uids={0} if options.api_uid is None else {0, options.api_uid},
@@ -436,6 +434,8 @@ def _server(
         socket_mode=0o600,
         on_close=on_close,
     )
+    server.start()
+    stack.callback(server.stop)
 
 
 def _without_pacing(modes: PortModes, configuration: Configuration, reason: str) -> None:
