@@ -15,12 +15,16 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from weir.adapters.netfilter import BEGIN as _BEGIN
+from weir.adapters.netfilter import END as _END
+from weir.adapters.netfilter import attribute as _attribute
+from weir.adapters.netfilter import message as _message
+from weir.adapters.netfilter import messages as _messages
+from weir.adapters.netfilter import opened as _opened
 from weir.model.problem import ApplyFailed, Unavailable
 
-_NETLINK_NETFILTER = 12
 _SUBSYSTEM = 10
 _NEW, _GET, _DELETE = (_SUBSYSTEM << 8 | number for number in (12, 13, 14))
-_BEGIN, _END = 16, 17
 _GET_GENERATION = _SUBSYSTEM << 8 | 16
 _GET_OBJECT = _SUBSYSTEM << 8 | 19
 _OBJECT_TABLE, _OBJECT_TYPE, _COUNTER = 1, 3, 1
@@ -31,18 +35,14 @@ _TABLE, _SET, _ELEMENTS = 1, 2, 3
 _ELEMENT = 1 | _NESTED
 _KEY = _VALUE = 1
 _EXPIRATION = 5
-_HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _KEY_AT = 3 * _ATTRIBUTE.size
 """Where the key of an element begins, behind the heads of its attributes."""
-_FAMILY_INET = 1
 _PER_MESSAGE = 1000
 """Elements in one message: their list is an attribute of at most 64 KiB."""
 _ASKED_AT_ONCE = 500
 _TRIES, _RESIZE_S = 50, 0.02
-_BUFFER_BYTES = 64 << 20
 _RECEIVE_BYTES = 1 << 20
-_TIMEOUT_S = 30.0
 _ENOENT = 2
 
 
@@ -208,28 +208,6 @@ def _raise(code: int, where: str) -> None:
     raise ApplyFailed(f"{where}: {os.strerror(code)}", code=name, path="sets")
 
 
-def _opened() -> socket.socket:
-    try:
-        link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
-    except OSError as error:
-        raise Unavailable(f"nftables cannot be asked: {error.strerror}", code="no-nftables") from error
-    link.settimeout(_TIMEOUT_S)
-    link.setsockopt(socket.SOL_SOCKET, 32, _BUFFER_BYTES)  # SO_SNDBUFFORCE
-    link.setsockopt(socket.SOL_SOCKET, 33, _BUFFER_BYTES)  # SO_RCVBUFFORCE
-    link.bind((0, 0))
-    return link
-
-
-def _message(kind: int, flags: int, number: int, body: bytes, resource: int = 0) -> bytes:
-    family = 0 if kind in (_BEGIN, _END) else _FAMILY_INET
-    head = _HEADER.pack(_HEADER.size + 4 + len(body), kind, flags, number, 0)
-    return head + struct.pack("!BBH", family, 0, resource) + body
-
-
-def _attribute(kind: int, value: bytes) -> bytes:
-    return _ATTRIBUTE.pack(4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
-
-
 def _place(table: str, name: str) -> bytes:
     return _attribute(_TABLE, table.encode() + b"\0") + _attribute(_SET, name.encode() + b"\0")
 
@@ -239,15 +217,6 @@ def _listed(asked: Sequence[bytes]) -> bytes:
     whole = _attribute(_ELEMENT, _attribute(_KEY | _NESTED, _attribute(_VALUE, asked[0])))
     before, after = whole[:_KEY_AT], whole[_KEY_AT + len(asked[0]) :]
     return _attribute(_ELEMENTS | _NESTED, before + (after + before).join(asked) + after)
-
-
-def _messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Kind, number and payload behind netlink's header."""
-    at = 0
-    while at + _HEADER.size <= len(data):
-        length, kind, _, number, _ = _HEADER.unpack_from(data, at)
-        yield kind, number, data[at + _HEADER.size : at + length]
-        at += (length + 3) & ~3
 
 
 def _attributes(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of nfnetlink as bytes (uapi/linux/netfilter/nfnetlink.h)."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+
+from weir.model.problem import Unavailable
+
+_NETLINK_NETFILTER = 12
+BEGIN, END = 16, 17
+"""Around the messages of one transaction."""
+_HEADER = struct.Struct("=IHHII")
+_ATTRIBUTE = struct.Struct("=HH")
+_FAMILY_INET = 1
+_BUFFER_BYTES = 64 << 20
+_TIMEOUT_S = 30.0
+
+
+def opened() -> socket.socket:
+    """A socket that speaks with nfnetlink in this network namespace. Raises `Unavailable`."""
+    try:
+        link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
+    except OSError as error:
+        raise Unavailable(f"nftables cannot be asked: {error.strerror}", code="no-nftables") from error
+    link.settimeout(_TIMEOUT_S)
+    link.setsockopt(socket.SOL_SOCKET, 32, _BUFFER_BYTES)  # SO_SNDBUFFORCE
+    link.setsockopt(socket.SOL_SOCKET, 33, _BUFFER_BYTES)  # SO_RCVBUFFORCE
+    link.bind((0, 0))
+    return link
+
+
+def message(
+    kind: int, flags: int, number: int, body: bytes, resource: int = 0, family: int = _FAMILY_INET
+) -> bytes:
+    """With both headers; `number` comes back with the answer."""
+    family = 0 if kind in (BEGIN, END) else family
+    head = _HEADER.pack(_HEADER.size + 4 + len(body), kind, flags, number, 0)
+    return head + struct.pack("!BBH", family, 0, resource) + body
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    return _ATTRIBUTE.pack(4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
+
+
+def messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Kind, number and payload behind netlink's header."""
+    at = 0
+    while at + _HEADER.size <= len(data):
+        length, kind, _, number, _ = _HEADER.unpack_from(data, at)
+        yield kind, number, data[at + _HEADER.size : at + length]
+        at += (length + 3) & ~3
