@@ -316,4 +316,20 @@ void weir_scan_close(struct weir_scan_run *run);
 int weir_scan_watch(struct weir_scan_run *run, int on);
 int weir_scan_read(struct weir_scan_run *run, uint32_t least, struct weir_scan_state *out, uint32_t capacity);
 
+/*
+ * Give a frame to a port, and catch it behind our programs before it leaves by another one (weir/prove.h). One frame at a
+ * time; what is attached ends with the handle.
+ */
+struct weir_proof;
+struct weir_prove_asked;
+struct weir_prove_seen;
+int weir_proof_open(struct weir *weir, struct weir_proof **out);
+void weir_proof_close(struct weir_proof *proof);
+int weir_proof_attach(struct weir_proof *proof, uint32_t ifindex); /* -EOPNOTSUPP: this kernel has no tcx */
+void weir_proof_detach(struct weir_proof *proof);
+void weir_proof_ask(struct weir_proof *proof, const struct weir_prove_asked *asked);
+/* `frame` with an Ethernet header, also where the interface has none. `ifindex` 0: only note the counters. */
+int weir_proof_send(struct weir_proof *proof, const void *frame, uint32_t size, uint32_t ifindex);
+void weir_proof_seen(struct weir_proof *proof, struct weir_prove_seen *before, struct weir_prove_seen *after);
+
 #endif

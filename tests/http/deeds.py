@@ -396,6 +396,12 @@ STEPS: dict[str, Step] = {
         )
     },
     "tools.stop_tool": ("tool.stop", stop_tool),
+    "diagnosis.prove_path": (
+        "path.prove",
+        post(
+            "/diagnosis/path/prove", {"source": "10.64.0.7", "destination": "192.0.2.1", "from_router": True}
+        ),
+    ),
     "speed-test.run_speed": ("tool.run", run_speed),
     "users.create_user": ("user.create", post("/users", {"username": "ops", "scope": "read"})),
     "users.update_user": ("user.update", lambda api: api("PATCH", "/users/ops", {"scope": "write"})),

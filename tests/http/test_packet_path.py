@@ -82,3 +82,45 @@ def test_the_command_tells_the_line(router: Toy) -> None:
     told = router.weir("path", "10.64.0.7", INTERNET, "tcp", "25", "--in", "lan0")
     assert "DROPS     firewall" in told and "not known: the agent has no method" in told
     assert "sends it itself" in router.weir("path", "203.0.113.2", INTERNET, "icmp", "--from-router")
+
+
+def proved(router: Toy, **said: Any) -> Any:
+    return router.api(
+        "POST", "/diagnosis/path/prove", {"source": "10.64.0.7", "destination": INTERNET, **said}
+    )
+
+
+def test_without_the_agent_nothing_is_proved_and_why(router: Toy) -> None:
+    found = proved(router, port=25).json
+    assert (found["outcome"], found["fate"], found["took_ms"]) == ("unknown", "unknown", None)
+    assert found["sentence"].startswith("No frame was sent: the agent")
+    assert {step["outcome"] for step in found["steps"]} == {"unknown"}
+    assert [step["at"] for step in found["steps"]] == [step["at"] for step in found["predicted"]["steps"]]
+    assert found["source_port"] >= 49_152, "a port of the frame's own"
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "code"),
+    [
+        ({"destination": "nowhere"}, 422, "bad-prefix"),
+        ({"destination": "2001:db8::1"}, 422, "family-mismatch"),
+        ({"protocol": "gre"}, 422, "invalid-request"),
+        ({"port": "25"}, 422, "invalid-request"),
+        ({"state": "new"}, 422, "invalid-request"),
+        ({"in_interface": "eth9"}, 422, "unknown-interface"),
+        ({"in_interface": "off0"}, 422, "interface-disabled"),
+        ({"vlan": 7}, 422, "unknown-way"),
+        ({"in_interface": "lan0", "from_router": True}, 422, "two-origins"),
+    ],
+)
+def test_what_is_no_packet_is_not_sent(router: Toy, said: dict[str, Any], status: int, code: str) -> None:
+    answer = proved(router, **said)
+    assert (answer.status_code, answer.json["code"]) == (status, code), answer.json
+
+
+def test_the_command_proves(router: Toy) -> None:
+    told = router.weir("path", "10.64.0.7", INTERNET, "tcp", "25", "--in", "lan0", "--prove")
+    assert "not known firewall  The firewall drops it: rule mail." in told
+    assert "No frame was sent: the agent has no method" in told
+    refused = router.weir("path", "10.64.0.7", INTERNET, "--candidate", "--prove", code=2)
+    assert "--prove goes without --candidate" in refused

@@ -52,7 +52,7 @@ def test_these_operations_change_something_for_support_and_no_others() -> None:
         *("POST /tools/iperf", "POST /tools/meter", "POST /tools/mtr"),
         *("POST /tools/ping", "POST /tools/softirqs", "POST /tools/torch"),
         *("POST /tools/speed", "POST /tools/speed/1/upload"),
-        "DELETE /tools/runs/1",
+        *("DELETE /tools/runs/1", "POST /diagnosis/path/prove"),
     }
 
 

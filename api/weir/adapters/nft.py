@@ -42,6 +42,8 @@ _STDIN = "/proc/self/fd/0"
 
 LIMITS_PREFIX = f"{TABLE}_limits"
 UPLINKS_PREFIX = f"{TABLE}_uplinks"
+PROOF_TABLE = f"{TABLE}_proof"
+"""Of nft_trace.py, for as long as a frame is on its way."""
 _FORWARDING_HOOKS = ("prerouting", "forward", "postrouting", "ingress", "egress")
 _ROUTED_FAMILIES = ("ip", "ip6", "inet", "netdev")
 _LEGACY_TABLES = ("ip_tables_names", "ip6_tables_names")
@@ -131,9 +133,11 @@ def listing(*words: str) -> list[dict[str, Any]]:
 
 
 def is_ours(family: str, table: str) -> bool:
-    """Whether a table is Weir's: the firewall's, or that of connection_limits.py or uplink_marks.py with its
-    draft."""
-    return family == FAMILY and (table == TABLE or table.startswith((LIMITS_PREFIX, UPLINKS_PREFIX)))
+    """Whether a table is Weir's: the firewall's, that of connection_limits.py or uplink_marks.py with its
+    draft, or nft_trace.py's."""
+    if family != FAMILY:
+        return False
+    return table in (TABLE, PROOF_TABLE) or table.startswith((LIMITS_PREFIX, UPLINKS_PREFIX))
 
 
 def flow_expression() -> Expression:

@@ -65,6 +65,7 @@ from weir.agent.notify import notify
 from weir.agent.options import lasting, state_folder
 from weir.agent.outside import Outside
 from weir.agent.packet_path import PacketPath
+from weir.agent.packet_proof import PacketProof
 from weir.agent.packet_sizes import Merging
 from weir.agent.reconciler import Reconciler
 from weir.agent.routing import Routing
@@ -202,7 +203,7 @@ def _beside(
     looking: Sampler,
     uplinks: UplinkMonitor,
     stack: ExitStack,
-) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath]:
+) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath, PacketProof]:
     """Who tells of the stations beside the router, and of what is on the way to others."""
     given = GivenLeases(configuration, served.leases)
     torch = TorchDesk(configuration, datapath, given.names)
@@ -216,7 +217,9 @@ def _beside(
     tools = Tools(partial(_fast_paths, configuration), seats)
     stack.callback(tools.stop)
     path = PacketPath(configuration, datapath, uplinks.mark)
-    return Hosts(configuration, datapath, links, given.names), given, tools, line, path
+    proof = PacketProof(configuration, datapath, path)
+    stack.callback(proof.stop)
+    return Hosts(configuration, datapath, links, given.names), given, tools, line, path, proof
 
 
 def _fast_paths(configuration: Configuration) -> frozenset[str] | None:

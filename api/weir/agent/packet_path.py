@@ -22,10 +22,10 @@ from weir.agent.packet_class import Chosen, Classes
 from weir.backends.modes import Decision
 from weir.compiler.types import NO_SLOT, ClassSpec, PortSpec
 from weir.model.problem import Invalid, Unavailable
-from weir.wire.server import Handler, Peer
+from weir.wire.server import Handler
 
 Json = dict[str, Any]
-_MARK_SHIFT = 8
+MARK_SHIFT = 8
 """Of the class in a packet's mark (datapath/include/weir/abi.h)."""
 _SIOCGIFADDR = 0x8915
 _ROUTED_MASTER = "vrf"
@@ -43,9 +43,9 @@ class PacketPath:
         self._mark = mark
 
     def table(self) -> dict[str, Handler]:
-        return {"packet_path": self._answer}
+        return {"packet_path": lambda params, _peer: self.answer(params)}
 
-    def _answer(self, params: Json, _peer: Peer) -> Json:
+    def answer(self, params: Json) -> Json:
         """Of a packet as it is behind NAT of its destination; `first` is the one before, of which the port
         knows when it checks the source. Raises `Invalid`, `Unavailable`."""
         asked = _asked(params)
@@ -105,7 +105,7 @@ class _Look:
             "neighbour": _station(route, leaves, asked.destination),
             "egress": self._egress(leaves, out, route),
             "charged": self._charged(slot, port, out, route),
-            "sender": _queue(self._classes.of_sender(slot, port, out, asked.destination)),
+            "sender": queue_json(self._classes.of_sender(slot, port, out, asked.destination)),
         }
 
     def _ingress(self, name: str | None, link: RawLink | None, port: PortSpec | None) -> Json | None:
@@ -157,7 +157,7 @@ class _Look:
         if out is None or not isinstance(route, Route) or route.kind != "unicast":
             return []
         chosen = self._classes.on_leaving(slot, came, out, self._asked.source, self._asked.destination)
-        return [found for one in chosen if (found := _queue(one)) is not None]
+        return [found for one in chosen if (found := queue_json(one)) is not None]
 
 
 def _asked(params: Json) -> Asked:
@@ -176,7 +176,7 @@ def _asked(params: Json) -> Asked:
 
 def _as_arrived(asked: Asked, came: RawLink | None, vrf: int, slot: int) -> Asked:
     """As the kernel's FIB is asked: the mark is what the program on the port wrote."""
-    return replace(asked, device=0 if came is None else came.index, vrf=vrf, mark=slot << _MARK_SHIFT)
+    return replace(asked, device=0 if came is None else came.index, vrf=vrf, mark=slot << MARK_SHIFT)
 
 
 def _origin(source: str) -> tuple[bool, str | None]:
@@ -279,7 +279,8 @@ def _station(route: Route | NoRoute | None, link: RawLink | None, destination: s
     return {"address": address, "state": state, "confirmed_s": found.confirmed_s if found.mac else None}
 
 
-def _queue(chosen: Chosen | None) -> Json | None:
+def queue_json(chosen: Chosen | None) -> Json | None:
+    """A queue and the way of it that is charged."""
     if chosen is None:
         return None
     spec: ClassSpec = chosen.spec

@@ -20,6 +20,9 @@ _PLACES = {
     "queue-out": "queue", "fast-path": "fast path",
 }  # fmt: skip
 
+_OUTCOMES = {"same": "proved", "differs": "DIFFERS", "unknown": "not known"}
+_OUTCOME_COLOURS = {"same": "green", "differs": "red", "unknown": "white"}
+
 
 @click.command("path", cls=Command)
 @click.argument("source")
@@ -33,9 +36,14 @@ _PLACES = {
 @click.option("--tos", type=click.IntRange(0, 255), default=0, help="The byte of DSCP and ECN.")
 @click.option("--state", type=click.Choice(STATES), help="Of its connection.")
 @click.option("--candidate", is_flag=True, help="With what is pending of yours.")
+@click.option("--prove", is_flag=True, help="Send a frame, which is caught before it leaves, and compare.")
 @pass_session
-def path(session: Session, /, **packet: Any) -> None:
-    """What would the router do with this packet? Exit code 1 when it drops it."""
+def path(session: Session, /, prove: bool, **packet: Any) -> None:
+    """What would the router do with this packet? Exit code 1 when it drops it; with --prove when the
+    frame did something else than was foretold."""
+    if prove:
+        _prove(session, packet)
+        return
     for name in ("from_router", "candidate"):
         packet[name] = "true" if packet[name] else None
     found = session.client.get("/diagnosis/path", **packet)
@@ -45,6 +53,33 @@ def path(session: Session, /, **packet: Any) -> None:
         _show(found)
     if found["fate"] in ("dropped", "rejected"):
         click.get_current_context().exit(REFUSED)
+
+
+def _prove(session: Session, packet: Json) -> None:
+    for name in ("candidate", "state"):
+        if packet.pop(name):
+            raise click.UsageError(
+                f"--prove goes without --{name}: a frame begins a connection, by what runs"
+            )
+    body = {name: value for name, value in packet.items() if value is not None}
+    found = session.client.write("POST", "/diagnosis/path/prove", body)
+    if session.json:
+        output.show_json(found)
+    else:
+        _show_proof(found)
+    if found["outcome"] == "differs":
+        click.get_current_context().exit(REFUSED)
+
+
+def _show_proof(found: Json) -> None:
+    click.echo(output.clean(found["sentence"]))
+    click.echo()
+    for step in found["steps"]:
+        outcome = click.style(f"{_OUTCOMES[step['outcome']]:<9}", fg=_OUTCOME_COLOURS[step["outcome"]])
+        told = step["predicted"]
+        said = told["sentence"] if told is not None else "Nothing was foretold."
+        click.echo(f"{outcome} {_PLACES[step['at']]:<9} {output.clean(said)}")
+        click.echo(f"{'':<20}{output.clean(step['sentence'])}")
 
 
 def _show(found: Json) -> None:

@@ -106,6 +106,10 @@ class Rules:
         found, _ = self._walk(chain, packet, walk)
         return found
 
+    def commented(self, chain: str, comment: str) -> PacketRule | None:
+        """The rule of a chain that the kernel knows by this comment."""
+        return next((rule for rule in self._chains.get(chain, ()) if rule.comment == comment), None)
+
     def _walk(self, chain: str, packet: Packet, walk: Walk) -> tuple[PacketRule | None, bool]:
         """The rule that decides; and, without one, whether a rule before the end of the chain came back."""
         for rule in self._chains.get(chain, ()):

@@ -4,23 +4,26 @@ walked through as the kernel does (docs/adr/0204)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from weir.model.address import parse_host, split_address
 from weir.model.document import Document
 from weir.model.objects import Kind
 from weir.model.prefix import parse_prefix
-from weir.model.problem import Invalid, NotFound, Unavailable
+from weir.model.problem import Invalid, NotFound, Problem, Unavailable
 from weir.parts import FIREWALL
 from weir.parts.decision import Members, Rules
+from weir.service import path_proof
+from weir.service.audit import AuditService
 from weir.service.candidates import CandidateService
 from weir.service.configuration import ConfigService
 from weir.service.decisions import DecisionService, configured_way
-from weir.service.path_answers import PathAsked, Predicted
-from weir.service.path_walk import Told, Walked
+from weir.service.path_answers import PathAsked, Predicted, Proved
+from weir.service.path_walk import Told, Walked, Way
 from weir.service.permissions import requires
 from weir.service.stats import StatsService
 from weir.service.types import Principal
@@ -54,8 +57,10 @@ class PathService:
         config: ConfigService,
         candidates: CandidateService,
         decisions: DecisionService,
+        audit: AuditService,
     ) -> None:
         self._agent = agent
+        self._audit = audit
         self._config = config
         self._candidates = candidates
         self._decisions = decisions
@@ -64,7 +69,29 @@ class PathService:
     def predict(self, by: Principal, stats: StatsService, asked: PathAsked) -> Predicted:
         """The line of one packet. Raises `Invalid` for what is no packet, and where an interface has to be
         given because nothing tells by which one it comes."""
-        asked = _checked(asked)
+        return self._foretold(by, stats, _checked(asked))[0]
+
+    @requires("tools.run")
+    def prove(self, by: Principal, stats: StatsService, asked: PathAsked) -> Proved:
+        """Foretell, send a frame of that kind through the router, which is caught before it leaves, and
+        compare. Raises as `predict`, `Invalid` (`not-provable`), `Conflict` (`proof-busy`,
+        `connection-exists`) and `Unavailable`."""
+        asked = path_proof.provable(_checked(asked))
+        subject = f"{asked.source} to {asked.destination}"
+        detail = json.dumps({key: value for key, value in asdict(asked).items() if value}, ensure_ascii=False)
+        try:
+            predicted, way = self._foretold(by, stats, asked)
+            seen = None
+            if path_proof.hindrance(predicted) is None:
+                seen = self._agent.call("packet_prove", path_proof.question(asked, predicted, way))
+        except Problem as problem:
+            self._audit.record(by, "path.prove", subject, problem.code, detail)
+            raise
+        self._audit.record(by, "path.prove", subject, detail=detail)
+        with self._configured(by, asked) as here:
+            return path_proof.compared(here.rules, asked, predicted, way, seen)
+
+    def _foretold(self, by: Principal, stats: StatsService, asked: PathAsked) -> tuple[Predicted, Way]:
         with self._configured(by, asked) as here:
             asked = _at_interface(here.document, asked)
         told = self._told(asked, asked.destination)
@@ -79,9 +106,10 @@ class PathService:
                 walked.turn(_as_asked(here, asked, again))
         with self._configured(by, asked) as here:
             line = walked.leave(here.document, stats)
-            return Predicted(
+            found = Predicted(
                 here.revision, asked.candidate, line.fate, line.sentence, tuple(line.steps), line.leaves
             )
+            return found, walked.way
 
     @contextmanager
     def _configured(self, by: Principal, asked: PathAsked) -> Iterator[_Configured]:

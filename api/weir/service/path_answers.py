@@ -94,3 +94,30 @@ class Predicted:
     sentence: str
     steps: tuple[Step, ...]
     leaves: Leaves | None
+
+
+Outcome = Literal["same", "differs", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedStep:
+    """What was foretold, None = nothing, beside what the frame showed."""
+
+    at: Place
+    predicted: Step | None
+    outcome: Outcome
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """`fate` is the frame's; `differs` is a fault of Weir's. `source_port` is the one that it had."""
+
+    revision: int
+    predicted: Predicted
+    fate: Fate
+    outcome: Outcome
+    sentence: str
+    steps: tuple[ProvedStep, ...]
+    source_port: int
+    took_ms: float | None

@@ -41,6 +41,20 @@ class Told:
     came: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What a packet was on its way to be: `destination` and `port` behind NAT of its destination, `source` as
+    it leaves, "" = one that is not known; `leaves` the interface that its route names."""
+
+    sent: bool
+    came: str | None
+    to_router: bool
+    leaves: str | None
+    source: str
+    destination: str
+    port: int
+
+
 @dataclass(slots=True)
 class _Walked(Line):
     fate: Fate = "unknown"
@@ -56,6 +70,8 @@ class Walked:
         self._line = _Walked()
         self._walk = Walk()
         self._goes_on = True
+        self._leaves: str | None = None
+        self._source = asked.source
         self._is_sent = told.sent if told.answer is None else bool(told.answer["sent"])
         self._came = told.came if told.answer is None else _name(told.answer["ingress"])
         self._packet = Packet(
@@ -99,15 +115,29 @@ class Walked:
     def leave(self, document: Document, stats: StatsService) -> _Walked:
         """From the route to the end of the line."""
         self._document = document
-        leaves = self._route()
+        leaves = self._leaves = self._route()
         self._packet = replace(self._packet, out_names=names_in_rules(document, leaves))
         chain = OUTPUT if self._is_sent else INPUT if self._packet.to_router else FORWARD
         verdict = self._firewall(chain)
         if self._goes_on and chain != INPUT:
-            source = self._nat_out(leaves)
+            source = self._source = self._nat_out(leaves)
             self._send(leaves, source, stats)
         self._end(chain, verdict)
         return self._line
+
+    @property
+    def way(self) -> Way:
+        """Once it has left."""
+        packet = self._packet
+        return Way(
+            self._is_sent,
+            self._came,
+            packet.to_router,
+            self._leaves,
+            self._source,
+            packet.destination,
+            packet.port,
+        )
 
     def _add(self, step: Step) -> None:
         """What is behind the end of the line is not told."""

@@ -46,7 +46,8 @@
 /*
  * skb->mark: bits 8 to 27 carry the upload class's slot from ingress to egress, bit 28 says that a port
  * which the packet left by before has charged it, and bit 29 that the upload class is full (bpf/full.h):
- * the firewall opens no connection for it. Bits 0 to 7, 30 and 31 are free for other uses and never touched.
+ * the firewall opens no connection for it. Bit 30 is on a frame that proves a packet's way (weir/prove.h). Bits 0 to 7 and 31
+ * are free for other uses; the programs never touch them, nor bit 30.
  */
 #define WEIR_MARK_SHIFT 8
 #define WEIR_MARK_SLOT 0x0fffff00U

@@ -4155,6 +4155,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnosis/path/prove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove what the router would do with a packet
+         * @description What `GET /diagnosis/path` foretells, compared with what a frame of that kind does: it is given to the
+         *     interface, goes through the programs, routes and rules that run, and is caught before it leaves or a
+         *     program of the router gets it. Rules and the queue count it as any packet. It begins a connection, which
+         *     is forgotten. One at a time (409 `proof-busy`); 409 `connection-exists` where a connection with these
+         *     ports is there; 503 while the agent does not answer.
+         */
+        post: operations["prove_path"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnosis/drops": {
         parameters: {
             query?: never;
@@ -13602,6 +13626,82 @@ export interface components {
             steps: components["schemas"]["PathStep"][];
             /** @description null: it does not leave. */
             leaves: components["schemas"]["PathEnd"] | null;
+        };
+        ProofInput: {
+            /** @description The sender's address. */
+            source: string;
+            /** @description The address that it is sent to. */
+            destination: string;
+            /**
+             * @description `icmp`: an echo request.
+             * @default tcp
+             * @enum {string}
+             */
+            protocol: "tcp" | "udp" | "icmp";
+            /**
+             * @description The destination port.
+             * @default 0
+             */
+            port: number;
+            /**
+             * @description 0: any from 49152 on.
+             * @default 0
+             */
+            source_port: number;
+            /**
+             * @description Where it comes in. Without it where the way back to the source leaves.
+             * @default null
+             */
+            in_interface: string | null;
+            /**
+             * @description The router sends it itself.
+             * @default false
+             */
+            from_router: boolean;
+            /**
+             * @description Its tag on `in_interface`.
+             * @default null
+             */
+            vlan: number | null;
+            /**
+             * @description The byte of DSCP and ECN.
+             * @default 0
+             */
+            tos: number;
+        };
+        ProvedStep: {
+            /** @enum {string} */
+            at: "ingress" | "source" | "queue-in" | "nat-in" | "route" | "firewall" | "nat-out" | "neighbour" | "egress" | "queue-out" | "fast-path";
+            /** @description null: nothing of the kind was foretold. */
+            predicted: components["schemas"]["PathStep"] | null;
+            /**
+             * @description `unknown`: the frame could not show it; the sentence says why.
+             * @enum {string}
+             */
+            outcome: "same" | "differs" | "unknown";
+            /** @description What the frame showed. */
+            sentence: string;
+        };
+        PacketProof: {
+            revision: number;
+            predicted: components["schemas"]["PacketPath"];
+            /**
+             * @description Of the frame, had it not been caught.
+             * @enum {string}
+             */
+            fate: "forwarded" | "delivered" | "sent" | "dropped" | "rejected" | "unknown";
+            /**
+             * @description `differs`: the prediction is wrong, which is a fault of Weir's.
+             * @enum {string}
+             */
+            outcome: "same" | "differs" | "unknown";
+            /** @description The answer for people. */
+            sentence: string;
+            steps: components["schemas"]["ProvedStep"][];
+            /** @description The frame's; the id of an ICMP echo. */
+            source_port: number;
+            /** @description In the agent; null: no frame was sent. */
+            took_ms: number | null;
         };
         Dropped: {
             /** @enum {string} */
@@ -31384,6 +31484,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PacketPath"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    prove_path: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProofInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PacketProof"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

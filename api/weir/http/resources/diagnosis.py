@@ -72,6 +72,21 @@ def predict_path(query: dict[str, Any]) -> Response:
 
 
 @resource.operation(
+    "POST", "/diagnosis/path/prove", scope=SUPPORT, body=path.ProofInput, answers=path.PacketProof
+)
+def prove_path(body: dict[str, Any]) -> Response:
+    """Prove what the router would do with a packet
+
+    What `GET /diagnosis/path` foretells, compared with what a frame of that kind does: it is given to the
+    interface, goes through the programs, routes and rules that run, and is caught before it leaves or a
+    program of the router gets it. Rules and the queue count it as any packet. It begins a connection, which
+    is forgotten. One at a time (409 `proof-busy`); 409 `connection-exists` where a connection with these
+    ports is there; 503 while the agent does not answer.
+    """
+    return answer(asdict(service().path.prove(me(), context().stats, PathAsked(**body))))
+
+
+@resource.operation(
     "GET", "/diagnosis/drops", scope=READ, query=diagnosis.DropsQuery, answers=diagnosis.DropsAnswer
 )
 def list_drops(query: dict[str, Any]) -> Response:
