@@ -4,7 +4,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
-import type { PacketPath } from "@/api/types";
+import type { PacketPath, PathProof } from "@/api/types";
 import { mockRouter, renderAt } from "./render";
 
 const router = mockRouter();
@@ -40,6 +40,22 @@ const ANSWER: PacketPath = {
     }),
   ],
   leaves: null,
+};
+
+const PROOF: PathProof = {
+  revision: 7,
+  predicted: ANSWER,
+  fate: "forwarded",
+  outcome: "differs",
+  sentence:
+    "The frame did something else than was foretold. That is a fault of Weir's: please send us the file.",
+  steps: [
+    { at: "ingress", predicted: ANSWER.steps[0]!, outcome: "same", sentence: "It came in by lan0." },
+    { at: "firewall", predicted: ANSWER.steps[2]!, outcome: "differs", sentence: "No rule decided." },
+    { at: "nat-out", predicted: null, outcome: "differs", sentence: "NAT gave it the source 203.0.113.2." },
+  ],
+  source_port: 50_000,
+  took_ms: 45.2,
 };
 
 function answering(answer: () => Response): string[] {
@@ -106,5 +122,60 @@ describe("what the router would do with a packet", () => {
     renderAt("/diagnostics");
     await screen.findByLabelText("Comes in by");
     expect(screen.queryByLabelText("With what is pending")).toBeNull();
+  });
+
+  it("offers what is proved beside what was foretold, and says what differs", async () => {
+    const user = userEvent.setup();
+    answering(() => HttpResponse.json(ANSWER));
+    const sent: unknown[] = [];
+    router.server.use(
+      http.post("*/api/v1/diagnosis/path/prove", async ({ request }) => {
+        sent.push(await request.json());
+        return HttpResponse.json(PROOF);
+      }),
+    );
+    renderAt("/diagnostics?from=10.64.0.2&to=1.1.1.1&protocol=udp&port=53&in=lan0");
+    await user.click(await screen.findByRole("button", { name: "Prove" }));
+    const line = await screen.findByRole("list", { name: "What the frame did" });
+    expect(sent).toEqual([
+      {
+        source: "10.64.0.2",
+        destination: "1.1.1.1",
+        protocol: "udp",
+        port: 53,
+        in_interface: "lan0",
+        from_router: false,
+        source_port: 0,
+        vlan: null,
+        tos: 0,
+      },
+    ]);
+    const steps = within(line).getAllByRole("listitem");
+    expect(steps.map((item) => item.getAttribute("data-outcome"))).toEqual(["same", "differs", "differs"]);
+    expect(steps[0]!.textContent).toBe(
+      "Comes inProvedForetold: It comes in by lan0, zone lan.It came in by lan0.",
+    );
+    expect(within(steps[1]!).getByText("Differs")).toBeTruthy();
+    expect(steps[2]!.textContent).toContain("Foretold: nothing.");
+    expect(screen.getByText(/a fault of Weir's/).closest("[role=alert]")).toBeTruthy();
+    expect(screen.getByText("By revision 7, in 45 ms. Nothing left the router.")).toBeTruthy();
+  });
+
+  it("says why nothing is proved, and offers no proof of what cannot be", async () => {
+    const user = userEvent.setup();
+    answering(() => HttpResponse.json(ANSWER));
+    const detail = "a frame is on its way already; one at a time";
+    router.server.use(
+      http.post("*/api/v1/diagnosis/path/prove", () =>
+        HttpResponse.json({ status: 409, code: "proof-busy", title: "x", detail }, { status: 409 }),
+      ),
+    );
+    const { unmount } = renderAt("/diagnostics?from=10.64.0.2&to=1.1.1.1&protocol=udp&port=53");
+    await user.click(await screen.findByRole("button", { name: "Prove" }));
+    expect(await screen.findByText(/^A frame is on its way already/)).toBeTruthy();
+    unmount();
+    renderAt("/diagnostics?from=10.64.0.2&to=1.1.1.1&protocol=gre");
+    await screen.findByRole("list", { name: "The way of the packet" });
+    expect(screen.queryByRole("button", { name: "Prove" })).toBeNull();
   });
 });

@@ -10,6 +10,7 @@ import { asProblem } from "@/api/problem";
 import { clause, sentence } from "@/ui/format";
 import { packetOf, queryOf, searchOf, type Packet } from "./packet";
 import { PathAnswer } from "./PathLine";
+import { PathProof } from "./PathProof";
 import classes from "./PacketPath.module.css";
 
 const BY_SOURCE = { value: "", label: "By the source" };
@@ -33,7 +34,10 @@ export function PacketPath() {
       {packet === null ? null : query.isError ? (
         <Refused error={query.error} />
       ) : query.data ? (
-        <PathAnswer found={query.data} />
+        <>
+          <PathAnswer found={query.data} />
+          <PathProof key={JSON.stringify(packet)} packet={packet} />
+        </>
       ) : (
         <Skeleton lines={6} />
       )}

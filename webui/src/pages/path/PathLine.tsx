@@ -3,23 +3,10 @@ import type { PacketPath } from "@/api/types";
 import { ObjectLink } from "@/kinds/links";
 import { kindWords } from "@/kinds/names";
 import { Tag } from "@/ui/blocks";
+import { PLACES } from "./places";
 import classes from "./PacketPath.module.css";
 
 type Step = PacketPath["steps"][number];
-
-const PLACES: Record<Step["at"], string> = {
-  ingress: "Comes in",
-  source: "Source",
-  "queue-in": "Queue",
-  "nat-in": "NAT",
-  route: "Route",
-  firewall: "Firewall",
-  "nat-out": "NAT",
-  neighbour: "Neighbor",
-  egress: "Leaves",
-  "queue-out": "Queue",
-  "fast-path": "Fast path",
-};
 
 const STATES: Record<Step["state"], readonly [string, "bad" | "warn" | "ok" | "accent" | undefined]> = {
   passes: ["Passes", "ok"],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { PROTOCOLS, WITH_PORTS } from "@/kinds/firewall/protocols";
-import type { PacketPathQuery } from "@/api/types";
+import type { PacketPathQuery, PathProofInput } from "@/api/types";
 import type { PathSearch } from "@/app/search";
 
 /** `in`: an interface, "-" = the router itself sends it, "" = found by the way back to its source. */
@@ -45,5 +45,24 @@ export const queryOf = (packet: Packet): PacketPathQuery => ({
   ...(packet.in === "-" ? { from_router: true } : {}),
   ...(packet.pending ? { candidate: true } : {}),
 });
+
+/** What a frame is to be; null: none can be sent for it. */
+export function proofOf(packet: Packet): PathProofInput | null {
+  const protocol = PROVED.find((each) => each === packet.protocol);
+  if (protocol === undefined || packet.pending) return null;
+  return {
+    source: packet.from,
+    destination: packet.to,
+    protocol,
+    port: portOf(packet),
+    in_interface: packet.in === "" || packet.in === "-" ? null : packet.in,
+    from_router: packet.in === "-",
+    source_port: 0,
+    vlan: null,
+    tos: 0,
+  };
+}
+
+const PROVED = ["tcp", "udp", "icmp"] as const;
 
 const portOf = (packet: Packet): number => (WITH_PORTS.includes(packet.protocol) ? Number(packet.port) : 0);
