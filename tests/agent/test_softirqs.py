@@ -73,13 +73,16 @@ def library(rig: Rig) -> str:
 
 
 def runs_of_syns(rig: Rig) -> dict[str, Any]:
-    """What the tool says of NET_RX while the client sends SYNs."""
-    wanted = {"tool": "softirqs", "arguments": {"seconds": 2}, "by": "admin"}
-    sender = threading.Timer(0.8, send_syns, (rig, SYNS))
+    """What the tool says of NET_RX when the client sends SYNs after its first word."""
+    wanted = {"tool": "softirqs", "arguments": {"seconds": 3}, "by": "admin"}
+    sender = threading.Thread(target=send_syns, args=(rig, SYNS))
     _, (output,) = rig.agent.call_for_fds("tool_start", wanted)
-    sender.start()
+    events = []
     with os.fdopen(output, "rb") as file:
-        events = [json.loads(line) for line in file]
+        for line in file:
+            if not events:
+                sender.start()
+            events.append(json.loads(line))
     sender.join()
     assert [event["event"] for event in events[-2:]] == ["summary", "end"]
     assert events[-1]["reason"] == "done"
