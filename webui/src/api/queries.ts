@@ -126,6 +126,25 @@ export const dropsQuery = (minutes: number) =>
     refetchInterval: 10_000,
   });
 
+/** What the router itself did, by the minute; these figures of so many minutes. */
+export const figuresQuery = (minutes: number, figures: readonly string[]) =>
+  queryOptions({
+    queryKey: ["figures", minutes, figures],
+    queryFn: () =>
+      need(
+        api.GET("/api/v1/diagnosis/figures", { params: { query: { minutes, figures: figures.join(",") } } }),
+      ),
+    refetchInterval: 60_000,
+  });
+
+/** Commits, rollbacks and incidents of so many minutes, for graphs; a commit asks for them again. */
+export const marksQuery = (minutes: number) =>
+  queryOptions({
+    queryKey: [...CONFIG, "marks", minutes],
+    queryFn: () => need(api.GET("/api/v1/diagnosis/marks", { params: { query: { minutes } } })),
+    refetchInterval: 60_000,
+  });
+
 /** What began lately, the newest first. */
 export const incidentsQuery = queryOptions({
   queryKey: ["incidents"],

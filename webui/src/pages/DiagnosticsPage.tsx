@@ -5,6 +5,7 @@ import { useFreshness, useLiveInterfaces } from "@/api/live";
 import { asProblem } from "@/api/problem";
 import { systemQuery, unrepaired } from "@/api/queries";
 import type { InterfaceStats, System } from "@/api/types";
+import { Day } from "./day/Day";
 import { Drops } from "./Drops";
 import { Findings } from "./Findings";
 import { Incidents } from "./incidents/Incidents";
@@ -202,6 +203,7 @@ export default function DiagnosticsPage() {
       <Findings />
       <SlowAddress />
       <PacketPath />
+      <Day />
       <Incidents />
       <Drops />
       {system ? <Report system={system} doubt={doubt} /> : query.isPending ? <Skeleton lines={10} /> : null}

@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import classes from "./Graph.module.css";
 import { resolvedColour } from "./colour";
-import { delayText, stampText } from "./format";
+import { countText, delayText, percentText, stampText } from "./format";
 import { eventsPlugin, gapsPlugin, lanePlugin, limitsPlugin, type GraphColours } from "./graphPlugins";
 import { exactRate, shortRate } from "./rates";
 import { zoomWithin, type Zoom } from "./zoom";
@@ -36,8 +36,10 @@ export interface GraphProps {
   spanS?: number;
   /** Without the line of numbers under the cursor, where the numbers stand elsewhere. */
   bare?: boolean;
-  /** What the figures are: bit/s, or microseconds. */
-  unit?: "rate" | "delay";
+  /** What the figures are: bit/s, microseconds, shares of a whole, or how many. */
+  unit?: keyof typeof UNITS;
+  /** The name of the one line that there is: the data's download. */
+  only?: string;
   /** The part of the time that is shown instead of the span. */
   zoom?: Zoom | null;
   /** A part was dragged out, or all is wanted again (a double click); without it, the graph cannot be zoomed. */
@@ -55,12 +57,14 @@ const CROSSHAIR = "weir";
 const UNITS = {
   rate: { axis: exactRate, value: shortRate, least: 1_000 },
   delay: { axis: delayText, value: delayText, least: 1_000 },
+  share: { axis: percentText, value: percentText, least: 1 },
+  count: { axis: countText, value: (count: number) => countText(Math.round(count)), least: 1 },
 };
 
 /** Upload is drawn downwards. */
-const toData = ({ at, upload, download, drops, marks }: GraphData): uPlot.AlignedData => [
+const toData = ({ at, upload, download, drops, marks }: GraphData, only?: string): uPlot.AlignedData => [
   at,
-  upload.map((value) => (value === null ? null : -value)),
+  ...(only === undefined ? [upload.map((value) => (value === null ? null : -value))] : []),
   download,
   ...(drops ? [drops] : []),
   ...(marks ? [marks] : []),
@@ -174,6 +178,7 @@ export function Graph({
   spanS,
   bare = false,
   unit = "rate",
+  only,
   zoom = null,
   onZoom,
   events = NO_EVENTS,
@@ -187,7 +192,10 @@ export function Graph({
   useEffect(() => {
     newest.current = { data, limits, spanS, zoom, onZoom, events, whyGap };
   });
-  useEffect(() => plot.current?.setData(toData(data)), [data, limits, spanS, zoom, events, whyGap]);
+  useEffect(
+    () => plot.current?.setData(toData(data, only)),
+    [data, only, limits, spanS, zoom, events, whyGap],
+  );
 
   useEffect(() => {
     const host = box.current;
@@ -236,8 +244,8 @@ export function Graph({
             value: (_plot, value: number | null) => (value === null ? "–" : stampText(value)),
             label: "time",
           },
-          { label: "↑ upload", ...area(colours.upload), value: figure },
-          { label: "↓ download", ...area(colours.download), value: figure },
+          ...(only === undefined ? [{ label: "↑ upload", ...area(colours.upload), value: figure }] : []),
+          { label: only ?? "↓ download", ...area(colours.download), value: figure },
           ...(drops ? [tickSeries("drops/s", bad)] : []),
           ...(marks ? [tickSeries("marks/s", warn)] : []),
         ],
@@ -249,7 +257,7 @@ export function Graph({
           eventsPlugin(() => newest.current.events, colours),
         ],
       },
-      toData(newest.current.data),
+      toData(newest.current.data, only),
       host,
     );
     plot.current = made;
@@ -260,7 +268,7 @@ export function Graph({
       made.destroy();
       plot.current = null;
     };
-  }, [height, scheme, bare, unit]);
+  }, [height, scheme, bare, unit, only]);
 
   return (
     <div

@@ -2,6 +2,7 @@
 import { http, HttpResponse, type HttpHandler } from "msw";
 import type { DropsAnswer, Findings, System, Why } from "@/api/types";
 import { API, now } from "./answers";
+import { dayHandlers } from "./day";
 import { incidentHandlers } from "./incidents";
 import { interfaceStats, statsOf, systemStats } from "./live";
 import { head, pendingNow, type MockState } from "./state";
@@ -117,6 +118,7 @@ export function system(state: MockState): HttpHandler[] {
   return [
     http.get(`${API}/diagnosis/findings`, () => HttpResponse.json(FINDINGS)),
     http.get(`${API}/diagnosis/drops`, () => HttpResponse.json(DROPS)),
+    ...dayHandlers(),
     ...incidentHandlers(),
     http.get(`${API}/diagnosis/why`, () => HttpResponse.json(WELL)),
     http.get(`${API}/system`, () => HttpResponse.json(answer())),

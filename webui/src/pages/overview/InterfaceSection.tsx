@@ -6,6 +6,7 @@ import { asCustomersSee } from "@/api/interfaces";
 import { interfaceHistoryQuery, interfacesQuery } from "@/api/queries";
 import { KEEP_S, NOTHING, useTraces, withPast } from "@/api/traces";
 import type { InterfaceStats } from "@/api/types";
+import { useMarkEvents } from "@/app/marks";
 import { lacks, useHeld, useZoom, type Zooming } from "@/app/useZoom";
 import { Arrow, Section, Tag } from "@/ui/blocks";
 import type { GraphData } from "@/ui/Graph";
@@ -21,6 +22,9 @@ const asSeen = (data: GraphData, role: string): GraphData => ({
   ...data,
   ...asCustomersSee(role, data.upload, data.download),
 });
+
+/** As far back as a zoom may be. */
+const MARKED_MINUTES = 60;
 
 interface PortGraphProps {
   id: string;
@@ -40,6 +44,7 @@ function PortGraph({ id, role, data, zooming }: PortGraphProps) {
   const isOlder = lacks(recent, zooming.zoom);
   const hour = useQuery({ ...interfaceHistoryQuery(id, "1h"), enabled: isOlder }).data;
   const older = useMemo(() => (isOlder && hour ? withPast(hour, NOTHING) : null), [isOlder, hour]);
+  const events = useMarkEvents(MARKED_MINUTES);
   const whole = useMemo(() => asSeen(older ?? recent ?? NOTHING, role), [older, recent, role]);
   return (
     <Suspense fallback={null}>
@@ -52,6 +57,7 @@ function PortGraph({ id, role, data, zooming }: PortGraphProps) {
         height={120}
         spanS={KEEP_S}
         bare
+        events={events}
         {...zooming}
       />
     </Suspense>
