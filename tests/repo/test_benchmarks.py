@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bench import likeness, rates
@@ -111,3 +113,15 @@ def test_the_comparison_of_frames_is_read_from_what_pytest_says() -> None:
     assert likeness.told(said) == (1250, 304, 2)
     with pytest.raises(ValueError, match="did not end"):
         likeness.told(first)
+
+
+def test_every_row_of_the_document_has_its_figures_and_belongs_to_a_table() -> None:
+    """Rows are put in by hand where only a part was measured again."""
+    lines = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("|").split("|") for line in lines if line.startswith("| `")]
+    assert len(rows) > 100
+    for cells in rows:
+        assert len(cells) == 10, cells
+        assert all(float(cell) >= 0 for cell in cells[3:7]), cells
+    ids = [cells[0].strip(" `") for cells in rows]
+    assert len(ids) == len(set(ids))
