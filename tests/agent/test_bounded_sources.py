@@ -18,7 +18,7 @@ from weir.kinds.bounded_source import BoundedSource
 from weir.kinds.firewall import Firewall
 
 SCANNER, NEIGHBOUR = "10.64.0.2", "10.64.0.3"
-BOUND = BoundedSource("b1", f"{SCANNER}/32", packets_per_s=10, burst=20)
+BOUND = BoundedSource("b1", f"{SCANNER}/32", packets_per_second=10, burst=20)
 SCAN = 2_000
 AFTER_A_PAUSE = 21
 
@@ -86,7 +86,7 @@ def test_a_bound_is_explained_and_changes_without_losing_its_count(rig: Rig) -> 
     rig.commit(BOUND)
     scan(rig, SCANNER, 100)
     counted = learnt(rig)
-    effects = rig.commit(replace(BOUND, packets_per_s=1_000))["effects"]
+    effects = rig.commit(replace(BOUND, packets_per_second=1_000))["effects"]
     assert effects == []
     assert learnt(rig) == counted
     explained = rig.explain("b1", "bounded-source")

@@ -54,7 +54,7 @@ def configure(rig: Rig, shaper: str) -> None:
         Queue("tower", "tower", max_limit_bps=Pair(2 * M, 2 * M)),
         customer("below", BELOW, 100 * M, "tower"),
         customer("plain", PLAIN, 900 * M),
-        BoundedSource("scan", f"{SCANNER}/32", packets_per_s=10, burst=10),
+        BoundedSource("scan", f"{SCANNER}/32", packets_per_second=10, burst=10),
         FirewallRule("no-games", "forward", "drop", protocol="udp", ports=("9001",)),
         FirewallRule("no-chat", "forward", "reject", protocol="udp", ports=("9002",)),
     )

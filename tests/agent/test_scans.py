@@ -112,7 +112,7 @@ def test_what_is_not_watched_or_of_another_router_is_not_counted(rig: Rig) -> No
 
 
 def test_a_bounded_scanner_costs_no_lookup(rig: Rig) -> None:
-    rig.commit(BoundedSource("b1", f"{SCANNER}/32", packets_per_s=10, burst=10))
+    rig.commit(BoundedSource("b1", f"{SCANNER}/32", packets_per_second=10, burst=10))
     found = seen(rig, lambda: scan(rig, SCANNER, 600))
     rig.commit(delete=[("bounded-source", "b1")])
     assert found[f"{SCANNER}/32"].lookups < 150

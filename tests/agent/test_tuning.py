@@ -383,6 +383,12 @@ def test_an_override_of_a_boot_parameter_comes_with_the_next_start(machine: Mach
 def test_a_parameter_without_a_value_is_left_out(machine: Machine, loader: Loader) -> None:
     said = ["boot parameters of the next start: lhash_entries=65536"]
     assert apply(bootable(machine, loader), it="") == said
+    machine.file("proc/cmdline", "quiet lhash_entries=65536\n")
+    loader.starts("good")
+    tuning = bootable(machine, loader)
+    assert state_of(tuning, "it", it="")[0] == "left"
+    assert apply(tuning, it="full") == ["boot parameters of the next start: lhash_entries=65536 preempt=full"]
+    assert state_of(tuning, "it", it="full")[0] == "restart"
 
 
 def test_a_parameter_that_a_start_did_not_survive_is_not_tried_again_until_it_changes(

@@ -80,10 +80,10 @@ def test_a_scanner_is_bounded_on_trial(api: Client, world: World) -> None:
     asked = {"code": "scan", "subject": "2001:db8:64::/64", "remedy": "bound-source"}
     assert api("POST", "/diagnosis/apply", asked).status_code == 200
     (made,) = api("GET", "/bounded-sources").json["items"]
-    assert (made["source"], made["packets_per_s"]) == ("2001:db8:64::/64", 100)
+    assert (made["source"], made["packets_per_second"]) == ("2001:db8:64::/64", 100)
     assert api("POST", "/config/revert").status_code == 200
     assert api("GET", "/bounded-sources").json["items"] == []
-    own = {"source": "2001:db8:64::/64", "packets_per_s": 5_000}
+    own = {"source": "2001:db8:64::/64", "packets_per_second": 5_000}
     assert api("PUT", f"/bounded-sources/{made['id']}", own).status_code == 201
     again = api("POST", "/diagnosis/apply", asked)
     assert (again.status_code, again.json["code"]) == (409, "applied-already"), again.text

@@ -18,6 +18,7 @@ from weir.kinds.words import label_of, value_text
         ("queue", "burst_time_ms", "Burst time"),
         ("interface", "vrf_table", "VRF table"),
         ("static-route", "vrf", "VRF"),
+        ("firewall-rule", "not_declared_per_s", "Not declared per second"),
         ("firewall", "allowed_wan_tcp_ports", "Open TCP ports"),
     ],
 )
@@ -39,6 +40,8 @@ def test_a_field_is_called_by_its_label_or_its_name_without_unit(kind: str, path
         ("gateway", None, "none"),
         ("disabled", True, "yes"),
         ("distance", 7, "7"),
+        ("rate_per_s", 100, "100"),
+        ("lasts_s", 100, "1m40s"),
     ],
 )
 def test_a_value_has_the_unit_that_its_name_says(path: str, value: object, said: str) -> None:

@@ -268,7 +268,8 @@ class TuningBackend:
     def _state(self, item: Target, known: Next | None) -> tuple[str, str | None]:
         if item.of_the_shaper:
             return "applied", f"the shaper sets it to {item.setting.value} on the leaves that it makes"
-        if item.held is None:
+        is_next = item.setting.scope == "cmdline" and self._boot is not None  # it may have been left out
+        if item.held is None and not is_next:
             return "absent", "this machine has no such setting"
         if not item.wanted:
             return "left", "left to the kernel"

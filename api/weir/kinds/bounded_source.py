@@ -34,12 +34,12 @@ class BoundedSource(ConfigObject):
             example="198.51.100.7/32",
         ),
     ]
-    packets_per_s: Annotated[
+    packets_per_second: Annotated[
         int,
         Whole(
             10,
             1_000_000,
-            label="Packets per second",
+            label="Packets a second",
             help="So many of its packets are taken each second, also of those for the router itself.",
         ),
     ] = 100
@@ -64,7 +64,7 @@ def not_too_many(view: View, item: BoundedSource) -> Iterator[Finding]:
 def bounds_many(_view: View, item: BoundedSource) -> Iterator[Finding]:
     prefix = parse_prefix(item.source)
     if not item.disabled and prefix.length < _MANY_BITS[prefix.family]:
-        text = f"all hosts of {item.source} together may send {item.packets_per_s:,} packets a second"
+        text = f"all hosts of {item.source} together may send {item.packets_per_second:,} packets a second"
         yield warning("bounds-many", item, "source", text)
 
 
@@ -75,7 +75,7 @@ KIND = Declaration(
     short="bounded-source",
     about="Sources of which only so many packets a second are taken, before a route is looked up for them.",
     argument="source_id",
-    columns=("source", "packets_per_s", "burst", "passed", "dropped", "comment"),
+    columns=("source", "packets_per_second", "burst", "passed", "dropped", "comment"),
     state={
         "passed": Whole(0, MAX_EXACT, help="Packets that were taken since it is bounded."),
         "dropped": Whole(0, MAX_EXACT, help="Packets that were too many since it is bounded."),

@@ -2,7 +2,8 @@
 """Fields and their values as people read them: in forms, lists and diffs, of browser and command line.
 
 A field is called by its declared label, or else by its name without its unit. Names of numbers end in their
-unit (`_bps`, `_ms`, `_bytes`), which also says how the value is written.
+unit (`_bps`, `_ms`, `_bytes`), which also says how the value is written. What happens so often in a second ends
+in `_per_s`, which is a count and no time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from weir.kinds import DECLARED
 from weir.model.units import format_duration_ms, format_rate_exact
 
-_UNIT = re.compile(r"_(bps|bytes|ns|us|ms|s)$")
+_UNIT = re.compile(r"(?<!_per)_(bps|bytes|ns|us|ms|s)$")
+_A_SECOND = re.compile(r"_per_s$")
 _ACRONYM = re.compile(r"\b(dhcp|dns|id|ip|mac|mtu|ntp|tcp|udp|vlan|vrf|wan|lan|bgp|ospf)\b", re.IGNORECASE)
 _LIMITS = frozenset({"max_limit_bps"})
 """Rates of which 0 means that there is no limit; 0 of others means that there is no such rate."""
@@ -39,7 +41,7 @@ def unit_of(name: str) -> str:
 
 
 def _said(name: str) -> str:
-    words = _UNIT.sub("", name).replace("_", " ")
+    words = _UNIT.sub("", _A_SECOND.sub("_per_second", name)).replace("_", " ")
     return _ACRONYM.sub(lambda match: match[0].upper(), words)
 
 

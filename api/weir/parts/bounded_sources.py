@@ -32,7 +32,7 @@ class BoundedSourcesPart(ObjectsPart[Bound]):
     def entry(self, item: BoundedSource) -> Bound | None:
         if item.disabled:
             return None
-        cost_ns = _SECOND_NS // item.packets_per_s
+        cost_ns = _SECOND_NS // item.packets_per_second
         return Bound(item.id, parse_prefix(item.source), cost_ns, cost_ns * item.burst)
 
     def text(self, old: Bound | None, new: Bound) -> str:

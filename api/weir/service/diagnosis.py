@@ -105,7 +105,8 @@ def _bound(transaction: ReadTransaction, remedy: Remedy, subject: str) -> Change
     stored = transaction.stored("bounded-source", name)
     old = None if stored is None else stored.object
     if isinstance(old, BoundedSource) and not old.disabled:
-        text = f"{old.source} is bounded already, to {old.packets_per_s} packets a second: change it by hand"
+        rate = old.packets_per_second
+        text = f"{old.source} is bounded to {rate} packets a second already: change it by hand"
         raise Conflict(text, code="applied-already", path=f"bounded-source/{name}")
-    new = BoundedSource(name, subject, packets_per_s=remedy.bound_pps, burst=remedy.bound_pps)
+    new = BoundedSource(name, subject, packets_per_second=remedy.bound_pps, burst=remedy.bound_pps)
     return Change("bounded-source", name, old, new)

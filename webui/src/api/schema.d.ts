@@ -10887,7 +10887,7 @@ export interface components {
         BoundedSource: {
             id: string;
             source: string;
-            packets_per_s: number;
+            packets_per_second: number;
             burst: number;
             comment: string;
             disabled: boolean;
@@ -10907,7 +10907,7 @@ export interface components {
              * @description So many of its packets are taken each second, also of those for the router itself.
              * @default 100
              */
-            packets_per_s: number;
+            packets_per_second: number;
             /**
              * @description So many packets may come at once after a pause.
              * @default 100
@@ -10933,7 +10933,7 @@ export interface components {
              * @description So many of its packets are taken each second, also of those for the router itself.
              * @default 100
              */
-            packets_per_s: number;
+            packets_per_second: number;
             /**
              * @description So many packets may come at once after a pause.
              * @default 100
@@ -10965,7 +10965,7 @@ export interface components {
              * @description So many of its packets are taken each second, also of those for the router itself.
              * @default 100
              */
-            packets_per_s: number;
+            packets_per_second: number;
             /**
              * @description So many packets may come at once after a pause.
              * @default 100
@@ -10986,7 +10986,7 @@ export interface components {
             /** @description Whose packets are bounded, in all VRFs. Of a network it is all of its hosts together; the longest prefix counts. */
             source?: string | null;
             /** @description So many of its packets are taken each second, also of those for the router itself. */
-            packets_per_s?: number | null;
+            packets_per_second?: number | null;
             /** @description So many packets may come at once after a pause. */
             burst?: number | null;
             /** @description A note for people. */
@@ -15394,7 +15394,7 @@ export interface components {
         BoundedSourceObject: {
             id: string;
             source: string;
-            packets_per_s: number;
+            packets_per_second: number;
             burst: number;
             comment: string;
             disabled: boolean;
