@@ -22,6 +22,7 @@ from lab.measure import bound
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.http.context import Context
+from weir.kinds.bounded_source import BoundedSource
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.nat_rule import NatRule
@@ -278,6 +279,17 @@ def test_without_an_interface_the_way_back_tells_it(plain: Rig, parts: Context) 
     assert asked(parts, OWN[1], "8.8.8.8").fate == "sent"
     with pytest.raises(Invalid, match="tag 7 on lan0"):
         asked(parts, "10.64.0.2", "8.8.8.8", in_interface="lan0", vlan=7)
+
+
+def test_a_bounded_source_is_said_by_its_longest_prefix(plain: Rig, parts: Context) -> None:
+    wide, narrow = BoundedSource("wide", "10.64.0.0/24"), BoundedSource("own", "10.64.0.2/32", 1_000)
+    plain.commit(wide, narrow, BoundedSource("off", "10.64.0.2/31", disabled=True))
+    found = step(asked(parts, "10.64.0.2", "192.0.2.9", in_interface="lan0"), "source")
+    assert (found.state, found.kind, found.id) == ("passes", "bounded-source", "own")
+    assert any("1,000 packets a second" in text for text in found.details) and found.not_known
+    assert step(asked(parts, "10.64.0.9", "192.0.2.9", in_interface="lan0"), "source").id == "wide"
+    plain.commit(delete=[("bounded-source", name) for name in ("wide", "own", "off")])
+    assert step(asked(parts, "10.64.0.2", "192.0.2.9", in_interface="lan0"), "source").id == "lan0"
 
 
 def test_a_neighbour_that_is_not_known_holds_the_packet(plain: Rig, parts: Context) -> None:

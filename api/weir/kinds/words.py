@@ -2,8 +2,8 @@
 """Fields and their values as people read them: in forms, lists and diffs, of browser and command line.
 
 A field is called by its declared label, or else by its name without its unit. Names of numbers end in their
-unit (`_bps`, `_ms`, `_bytes`), which also says how the value is written. What happens so often in a second ends
-in `_per_s`, which is a count and no time.
+unit (`_bps`, `_ms`, `_bytes`), which also says how the value is written. `_per_s` is how often in a second: a
+count, and no time.
 """
 
 from __future__ import annotations

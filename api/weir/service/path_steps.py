@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from weir.kinds.bounded_source import BoundedSource
 from weir.model import tree
 from weir.model.document import Document
 from weir.model.objects import Queue
+from weir.model.prefix import parse_prefix
 from weir.model.units import format_rate_long
 from weir.service.path_answers import Step
 
@@ -50,9 +52,22 @@ def source(document: Document, told: Json, address: str) -> Step:
         text = f"{address} may come in by {name}."
         if not told["ingress"]["classifies"]:
             return Step("source", "passes", f"{name} is no port of Weir's: no source is checked.")
-        return Step("source", "passes", text, *_interface(document, name), (f"looked at: {_LOOKED_AT}",))
+        details, bound = [f"looked at: {_LOOKED_AT}"], _bound(document, address)
+        if bound is None:
+            return Step("source", "passes", text, *_interface(document, name), tuple(details))
+        details.append(f"{bound.source} is bounded to {bound.packets_per_second:,} packets a second")
+        unknown = (f"whether {bound.source} sends more than that now, which is dropped",)
+        return Step("source", "passes", text, "bounded-source", bound.id, tuple(details), not_known=unknown)
     text = _CHECKS[check["code"]].format(source=address, name=name, back=check["way_back"])
     return Step("source", "drops", f"{name} drops it: {text}.", *_interface(document, name))
+
+
+def _bound(document: Document, address: str) -> BoundedSource | None:
+    """The one whose longest prefix has the address."""
+    host = parse_prefix(address)
+    found = ((parse_prefix(item.source), item) for item in document.every(BoundedSource) if not item.disabled)
+    covering = [(prefix.length, item) for prefix, item in found if prefix.covers(host)]
+    return max(covering, key=lambda pair: pair[0])[1] if covering else None
 
 
 def queue_in(document: Document, told: Json, address: str) -> Step:
