@@ -18,9 +18,11 @@ from lab import netns
 from tests.agent import traffic
 from tests.agent.rig import Rig, client_queue, running, wan
 from tests.agent.test_effects import foreseen
+from tests.agent.test_packet_proof import proved
 from tests.polling import until
 from weir.adapters.bridges import HeldBridge, HeldLink, HeldVlans
 from weir.backends.bridges import NEW_PORT, BridgesBackend, BridgesDifference, BridgesState
+from weir.http.context import Context
 from weir.kinds.firewall import Firewall
 from weir.model.document import Document
 from weir.model.interface import Interface
@@ -317,3 +319,18 @@ def test_the_times_of_another_root_are_no_drift() -> None:
     wanted = bridge("lan0", "lan1", stp="stp")
     assert not compared(held({}, others, is_root=False), wanted)
     assert texts(compared(held({}, others), wanted)) == ["change br0 forward_delay 1500"]
+
+
+def test_a_frame_proves_the_way_through_a_bridge(rig: Rig, parts: Context) -> None:
+    rig.commit(Queue("proved", "proved", ("10.64.0.2/32",), max_limit_bps=Pair(LIMIT_BPS, LIMIT_BPS)))
+    for device, address in (("br0", "10.64.0.2"), ("wan0", "203.0.113.1")):
+        rig.run("ip", "neigh", "replace", address, "lladdr", "02:00:00:00:00:09", "dev", device)
+    try:
+        for ends, came in ((("10.64.0.2", "203.0.113.1"), "br0"), (("203.0.113.1", "10.64.0.2"), "wan0")):
+            found = proved(parts, *ends, in_interface=came)
+            assert (found.fate, found.outcome) == ("forwarded", "same"), found
+            assert [item.outcome for item in found.steps if item.at == "queue-out"] == ["same"]
+    finally:
+        for device, address in (("br0", "10.64.0.2"), ("wan0", "203.0.113.1")):
+            rig.run("ip", "neigh", "del", address, "dev", device)
+        rig.commit(delete=[("queue", "proved")])

@@ -4,9 +4,11 @@ leaves by no port, reaches no socket, and nothing stays of it, also when the age
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import socket
+import struct
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ import pytest
 
 from lab import netns
 from lab.measure import bound
-from tests.agent.rig import Rig
+from tests.agent.rig import Rig, wan
 from tests.agent.test_packet_path import (
     BY,
     INSIDE,
@@ -26,6 +28,7 @@ from tests.agent.test_packet_path import (
     OWN,
     SPOOFED,
     Listeners,
+    customer,
     plain,
     random_packet,
     random_rules,
@@ -34,6 +37,8 @@ from tests.agent.test_packet_path import (
 from tests.polling import until
 from weir.http.context import Context
 from weir.kinds.firewall_rule import FirewallRule
+from weir.model.interface import Interface
+from weir.model.objects import Pair, Queue
 from weir.model.problem import Conflict, Invalid, Problem
 from weir.service.path_answers import PathAsked, Proved
 
@@ -44,6 +49,7 @@ PACKETS = 12
 WORDS = b"weir path --prove"
 PORT = 23_456
 """That a frame comes from, where one is looked for."""
+_TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 1, 0x1000
 _ALL = 3
 """ETH_P_ALL."""
 
@@ -162,13 +168,110 @@ def test_ipv6_goes_the_same_way(plain: Rig, parts: Context, wires: Wires) -> Non
     plain.run("ip", "addr", "replace", "2001:db8:64::1/64", "dev", "lan0", "nodad")
     plain.run("ip", "addr", "replace", "2001:db8:1::1/64", "dev", "wan0", "nodad")
     plain.run("ip", "neigh", "replace", "2001:db8:1::9", "lladdr", "02:00:00:00:00:09", "dev", "wan0")
+    until(
+        "lan0 has its address",
+        lambda: "tentative" not in plain.run("ip", "-6", "addr", "show", "dev", "lan0"),
+    )
     for protocol in ("udp", "tcp", "icmp"):
         found = proved(parts, "2001:db8:64::7", "2001:db8:1::9", in_interface="lan0", protocol=protocol)
         assert (found.fate, found.outcome) == ("forwarded", "same"), found
         assert step(found, "neighbour").sentence.endswith("02:00:00:00:00:09.")
         none = proved(parts, "2001:db8:64::7", "2001:db8:99::9", in_interface="lan0", protocol=protocol)
         assert (none.fate, none.outcome) == ("dropped", "same"), none
+        own = proved(parts, "2001:db8:1::1", "2001:db8:1::9", from_router=True, protocol=protocol)
+        assert (own.fate, own.outcome) == ("sent", "same"), own
+        here = proved(parts, "2001:db8:64::7", "2001:db8:64::1", in_interface="lan0", protocol=protocol)
+        assert (here.fate, here.outcome) == ("delivered", "same"), here
     assert wires.carried() == [], "nor what the router would tell the sender"
+
+
+def test_an_interface_without_hardware_addresses(plain: Rig, parts: Context, wires: Wires) -> None:
+    """As PPP, WireGuard and tunnels are."""
+    with netns.inside(plain.router):
+        tunnel = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+        fcntl.ioctl(tunnel, _TUNSETIFF, struct.pack("16sH22x", b"tun0", _IFF_TUN | _IFF_NO_PI))
+    try:
+        plain.commit(Interface("tun0", "lan", ("10.77.0.1/24",)), customer("tunnelled", "10.77.0.2"))
+        plain.run("ip", "link", "set", "tun0", "up")
+        found = proved(parts, "10.77.0.2", "8.8.8.8", in_interface="tun0")
+        assert (found.fate, found.outcome) == ("forwarded", "same"), found
+        assert step(found, "queue-out").predicted.id == "tunnelled"
+        found = proved(parts, INSIDE[0], "10.77.0.2", in_interface="lan0")
+        assert (found.fate, found.outcome) == ("forwarded", "same"), found
+        assert step(found, "neighbour").sentence == "It needed no hardware address."
+        carried = []
+        with suppress(BlockingIOError):
+            while True:
+                carried.append(os.read(tunnel, 2000))
+        assert not [packet for packet in carried if WORDS in packet]
+    finally:
+        os.close(tunnel)
+        plain.commit(delete=[("interface", "tun0"), ("queue", "tunnelled")])
+    assert wires.carried() == [] and what_stays(plain) == []
+
+
+def test_htb_counts_it_and_tells_no_wait(plain: Rig, parts: Context, wires: Wires) -> None:
+    plain.commit(replace(wan(reverse_path="loose"), shaper="htb"))
+    try:
+        found = proved(parts, INSIDE[0], "8.8.8.8", in_interface="lan0")
+        assert (found.fate, found.outcome) == ("forwarded", "same"), found
+        told = "Its counter went up by this packet; how long it would have waited HTB does not tell."
+        assert step(found, "queue-out").sentence == told
+    finally:
+        plain.commit(wan(reverse_path="loose"))
+    assert wires.carried() == []
+
+
+def test_both_customers_and_the_far_end_s_choice_are_charged(
+    plain: Rig, parts: Context, wires: Wires
+) -> None:
+    limits = {"max_limit_bps": Pair(9_000_000, 9_000_000)}
+    plain.commit(
+        Queue("far", "far", ("8.8.8.8/32",), **limits),
+        Queue("games", "games", ("10.64.0.3/32",), dst="192.0.2.0/24", **limits),
+    )
+    try:
+        found = proved(parts, INSIDE[0], "8.8.8.8", in_interface="lan0")
+        queues = [(item.predicted.id, item.outcome) for item in found.steps if item.at == "queue-out"]
+        assert found.outcome == "same" and queues == [("far", "same"), ("two", "same")]
+        found = proved(parts, INSIDE[1], "192.0.2.9", in_interface="lan0")
+        assert found.outcome == "same", found
+        assert step(found, "queue-in").predicted.id == step(found, "queue-out").predicted.id == "games"
+    finally:
+        plain.commit(delete=[("queue", "far"), ("queue", "games")])
+
+
+def test_a_queue_that_is_not_charged_differs(
+    plain: Rig, parts: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the class were chosen otherwise than is foretold: another queue's counter is looked at."""
+    agent = parts.service.path._agent
+    call = agent.call
+
+    def wrong(method: str, params: dict[str, Any], **more: Any) -> Any:
+        if method == "packet_prove":
+            params = {**params, "behind": {**params["behind"], "source": INSIDE[1]}}
+        return call(method, params, **more)
+
+    monkeypatch.setattr(agent, "call", wrong)
+    found = proved(parts, INSIDE[0], "8.8.8.8", in_interface="lan0")
+    assert step(found, "queue-out").outcome == "unknown", "nothing of queue two was looked at"
+    monkeypatch.setattr(agent, "call", _as_if_three(call))
+    found = proved(parts, INSIDE[0], "8.8.8.8", in_interface="lan0")
+    assert step(found, "queue-out").sentence == "Its counter did not go up." and found.outcome == "differs"
+
+
+def _as_if_three(call: Any) -> Any:
+    """What the agent says of queue three is said of queue two."""
+
+    def renamed(method: str, params: dict[str, Any], **more: Any) -> Any:
+        if method != "packet_prove":
+            return call(method, params, **more)
+        found = call(method, {**params, "behind": {**params["behind"], "source": INSIDE[1]}}, **more)
+        charged = [{**item, "queue": "two"} for item in found["caught"]["charged"]]
+        return {**found, "caught": {**found["caught"], "charged": charged}}
+
+    return renamed
 
 
 def test_a_rule_of_others_is_named_and_differs(plain: Rig, parts: Context, wires: Wires) -> None:
@@ -193,8 +296,9 @@ def test_another_route_than_foretold_stops_the_frame_in_the_firewall(
     agent = parts.service.path._agent
     call = agent.call
 
-    def wrong(method: str, params: dict[str, Any]) -> Any:
-        return call(method, {**params, "leaves": "wan0"} if method == "packet_prove" else params)
+    def wrong(method: str, params: dict[str, Any], **more: Any) -> Any:
+        said = {**params, "leaves": "wan0"} if method == "packet_prove" else params
+        return call(method, said, **more)
 
     monkeypatch.setattr(agent, "call", wrong)
     found = proved(parts, INSIDE[0], "192.0.2.9", in_interface="lan0", source_port=PORT)

@@ -37,6 +37,8 @@ _OF_ROUTES = frozenset(
         *("route-map", "route-map-entry", "prefix-list", "prefix-list-entry"),
     )
 )
+_FRAME_S = 15.0
+"""A station that is asked for again is waited for for 4 s, and the first frame loads the programs."""
 _OF_QUEUES = frozenset(("interface", "queue", "queue-type"))
 
 
@@ -83,7 +85,8 @@ class PathService:
             predicted, way = self._foretold(by, stats, asked)
             seen = None
             if path_proof.hindrance(predicted) is None:
-                seen = self._agent.call("packet_prove", path_proof.question(asked, predicted, way))
+                question = path_proof.question(asked, predicted, way)
+                seen = self._agent.call("packet_prove", question, timeout_s=_FRAME_S)
         except Problem as problem:
             self._audit.record(by, "path.prove", subject, problem.code, detail)
             raise

@@ -297,7 +297,7 @@ class _Frame:
 
     def _named(self, seen: Json) -> str:
         if seen["table"] == _LIMITS:
-            return "a limit of connections, which is not foretold"
+            return "a limit of connections or for a full queue, which is not foretold"
         if seen["table"] != _TABLE:
             return f"chain {seen['chain']} of the table {seen['table']}, which is not Weir's"
         if seen["comment"] is None:
