@@ -55,7 +55,8 @@ int weir_scan_open(struct weir_scan_run **out)
 	libbpf_set_print(before);
 	if (error) {
 		free(run);
-		return weir_fail(-error, "the kernel refuses programs at the tracepoints of route lookups: %s",
+		return weir_fail(-error,
+				 "the kernel refuses programs at the tracepoints of route lookups: %s",
 				 strerror(-error));
 	}
 	*out = run;
