@@ -36,6 +36,7 @@ from tests.agent.test_packet_path import (
 )
 from tests.polling import until
 from weir.http.context import Context
+from weir.kinds.bounded_source import BoundedSource
 from weir.kinds.firewall_rule import FirewallRule
 from weir.model.interface import Interface
 from weir.model.objects import Pair, Queue
@@ -272,6 +273,25 @@ def _as_if_three(call: Any) -> Any:
         return {**found, "caught": {**found["caught"], "charged": charged}}
 
     return renamed
+
+
+def test_a_source_over_its_bound_is_no_fault_and_not_known(plain: Rig, parts: Context, wires: Wires) -> None:
+    plain.commit(BoundedSource("few", "10.64.0.2/32", packets_per_second=10, burst=1))
+    with bound(plain.client_ns, "10.64.0.2") as sender:
+        for _ in range(50):
+            sender.sendto(b"", ("192.0.2.9", 9))
+        found = proved(parts, "10.64.0.2", "192.0.2.9", in_interface="lan0")
+        for _ in range(20):  # a machine that was busy meanwhile let it through
+            if found.fate == "unknown":
+                break
+            for _ in range(50):
+                sender.sendto(b"", ("192.0.2.9", 9))
+            found = proved(parts, "10.64.0.2", "192.0.2.9", in_interface="lan0")
+    assert (found.fate, found.outcome) == ("unknown", "unknown")
+    assert "bounded" in found.sentence and "fault" not in found.sentence
+    assert step(found, "source").outcome == "unknown"
+    plain.commit(delete=[("bounded-source", "few")])
+    assert proved(parts, "10.64.0.2", "192.0.2.9", in_interface="lan0").outcome == "same"
 
 
 def test_a_rule_of_others_is_named_and_differs(plain: Rig, parts: Context, wires: Wires) -> None:

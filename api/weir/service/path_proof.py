@@ -25,6 +25,7 @@ _FIRST_PORT, _LAST_PORT = 49_152, 65_535
 _PROTOCOLS = ("tcp", "udp", "icmp", "icmpv6")
 _NO_XDP = "not known: a frame of ours goes through the kernel's own stack, which XDP is before"
 _STOPPED = "not known: it did not come so far"
+_BOUNDED = "not known: it did not come past the port, where its source is bounded and may have sent too much"
 
 
 def provable(asked: PathAsked) -> PathAsked:
@@ -123,7 +124,7 @@ def _sentence(outcome: Outcome, fate: Fate, predicted: Predicted, frame: _Frame)
             "The frame did something else than was foretold. That is a fault of Weir's: please send us the "
         )
         return text + "support file."
-    return f"Not proved: {frame.not_caught or 'what was foretold is not known either'}."
+    return f"Not proved: {frame.not_caught or frame.unknown or 'what was foretold is not known either'}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,10 @@ class _Frame:
         return str(self.seen["not_caught"])
 
     @property
+    def unknown(self) -> str:
+        return _BOUNDED.removeprefix("not known: ") if self._may_be_too_much else ""
+
+    @property
     def _passed(self) -> bool:
         caught = self.seen["caught"]
         return caught is not None and bool(caught["passed"])
@@ -151,13 +156,19 @@ class _Frame:
         return next((rule for rule in self.seen["rules"] if rule["verdict"] == "drop"), None)
 
     @property
+    def _may_be_too_much(self) -> bool:
+        """It came in by the port and no further, where its source is bounded: by how much is not foretold."""
+        seen, is_bounded = self.seen, any(step.kind == "bounded-source" for step in self.predicted.steps)
+        return is_bounded and not seen["traced"] and not seen["refused"]
+
+    @property
     def fate(self) -> Fate:
         seen = self.seen
         if (stop := self._stop) is not None:
             rule = self._rule(stop)
             return "rejected" if rule is not None and rule.verdict == "reject" else "dropped"
         if seen["refused"] or not seen["traced"]:
-            return "dropped"
+            return "unknown" if self._may_be_too_much else "dropped"
         if seen["taken"]:
             return "delivered"
         if not seen["left_chains"]:
@@ -203,6 +214,8 @@ class _Frame:
             return "unknown", _NO_XDP
         if step.at == "ingress":
             return self._ingress()
+        if self._may_be_too_much:
+            return "unknown", _BOUNDED
         if step.at == "source":
             return self._source(step)
         if not self.seen["traced"] and not self.seen["refused"]:
