@@ -18,7 +18,6 @@ from weir.adapters.datapath import Datapath
 from weir.adapters.ethtool import takes_tags_off
 from weir.adapters.events import Events, RuleEvents
 from weir.adapters.frr import Frr
-from weir.adapters.kernel_counters import Counters
 from weir.adapters.machine import power_off, restart
 from weir.adapters.machine_name import MachineName
 from weir.adapters.netlink import Links
@@ -28,6 +27,7 @@ from weir.adapters.time_zone import TimeZone
 from weir.adapters.xdp_features import xdp_features
 from weir.agent import (
     capabilities,
+    diagnosing,
     dialler,
     early,
     ground,
@@ -42,17 +42,14 @@ from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
 from weir.agent.connections import Connections
-from weir.agent.customer_line import CustomerLine
 from weir.agent.delegations import Delegations
 from weir.agent.dhcp6_clients import Dhcp6Clients
 from weir.agent.dhcp_clients import DhcpClients
 from weir.agent.drops import Drops
 from weir.agent.executor import Executor
 from weir.agent.following import Following
-from weir.agent.given_leases import GivenLeases
 from weir.agent.guard import Guard
 from weir.agent.handlers import Handlers
-from weir.agent.hosts import Hosts
 from weir.agent.kept_routes import KeptRoutes
 from weir.agent.last_good import LastGood
 from weir.agent.lease_clients import LeaseClients
@@ -60,27 +57,19 @@ from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
 from weir.agent.log_lines import LogLines
 from weir.agent.log_tail import LogTail
-from weir.agent.lookup_times import LookupTimes
 from weir.agent.notify import notify
 from weir.agent.options import lasting, state_folder
 from weir.agent.outside import Outside
-from weir.agent.packet_path import PacketPath
-from weir.agent.packet_proof import PacketProof
 from weir.agent.packet_sizes import Merging
 from weir.agent.reconciler import Reconciler
 from weir.agent.routing import Routing
 from weir.agent.sampler import Sampler
-from weir.agent.scan_watch import ScanWatch
 from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
-from weir.agent.softirq_watch import SoftirqWatch
-from weir.agent.speed import SpeedDesk
 from weir.agent.states import States
 from weir.agent.store_client import StoreClient
 from weir.agent.store_process import StoreProcess
-from weir.agent.tools import Tools
-from weir.agent.torch import Seat, TorchDesk, crowded, library_seat
 from weir.agent.updates import Updates
 from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.uplinks import Uplinks
@@ -110,10 +99,6 @@ from weir.model.problem import Problem
 from weir.parts import BOUNDED_SOURCES, DHCP, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
-from weir.probes.lookup_meter import LookupMeter
-from weir.probes.scan_sources import ScanSources
-from weir.probes.softirq_rows import SoftirqRows
-from weir.tools import IPERF, METER, SOFTIRQS, TORCH
 from weir.wire.server import AgentServer, Handler, Peer
 
 log = logging.getLogger(__name__)
@@ -164,7 +149,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     learnt |= ways.sources() | outside.sources | {"bounded-source": bounds.learn}
     states = _states(executor, frr, configuration, served, resolver, learnt)
     machine = _machine(options, data, ways, outside.alerts, datapath.library, stack)
-    beside = _beside(configuration, datapath, links, served, machine[-1], ways, stack)
+    beside = diagnosing.beside(configuration, datapath, links, served, machine[-1], ways, stack)
     drops = Drops(configuration, datapath, links, bounds.dropped)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
     parts = (handlers, secrets, states, *beside, drops, *machine, outside.alerts, *logged)
@@ -193,41 +178,6 @@ def _at_lines(datapath: Datapath, stack: ExitStack) -> tuple[ClassLines, ShareCo
     stack.callback(lines.close)
     stack.callback(share.stop)
     return lines, share
-
-
-def _beside(
-    configuration: Configuration,
-    datapath: Datapath,
-    links: Links,
-    served: DhcpBackend,
-    looking: Sampler,
-    uplinks: UplinkMonitor,
-    stack: ExitStack,
-) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath, PacketProof]:
-    """Who tells of the stations beside the router, and of what is on the way to others."""
-    given = GivenLeases(configuration, served.leases)
-    torch = TorchDesk(configuration, datapath, given.names)
-    line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways, uplinks.mark)
-    seats: dict[str, Callable[[Any], Seat]] = {
-        TORCH.name: torch.seat,
-        IPERF.name: SpeedDesk(configuration, line.line).seat,
-        SOFTIRQS.name: lambda _asked: library_seat(datapath.library),
-        METER.name: lambda _asked: library_seat(datapath.library, crowded()),
-    }
-    tools = Tools(partial(_fast_paths, configuration), seats)
-    stack.callback(tools.stop)
-    path = PacketPath(configuration, datapath, uplinks.mark)
-    proof = PacketProof(configuration, datapath, path)
-    stack.callback(proof.stop)
-    return Hosts(configuration, datapath, links, given.names), given, tools, line, path, proof
-
-
-def _fast_paths(configuration: Configuration) -> frozenset[str] | None:
-    """The interfaces whose packets may pass beside the network stack; None: not known."""
-    if not configuration.loaded:
-        return None
-    decisions = dict(configuration.executor.decisions)
-    return frozenset(name for name, decision in decisions.items() if decision.fast)
 
 
 def _resolver(options: argparse.Namespace, state_dir: Path) -> DnsBackend:
@@ -260,12 +210,7 @@ def _machine(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
-    softirqs = SoftirqWatch(options.look_interval_s, partial(SoftirqRows, library))
-    lookups = LookupTimes(partial(LookupMeter, library))
-    scans = ScanWatch(options.look_interval_s, partial(ScanSources, library), Counters().cores)
-    looking = Sampler(options.look_interval_s, uplinks.looks, alerts.looked, softirqs, scans, lookups)
-    looking.start()
-    stack.callback(looking.stop)
+    looking = diagnosing.sampler(options.look_interval_s, uplinks, alerts, library, stack)
     return updates, Appliance(machine, TimeZone(), updates.busy), looking
 
 
