@@ -25,8 +25,12 @@ from weir.agent import main
 class Stop:
     def find_spec(self, name, path=None, target=None):
         if name == "weir.agent.assembly":
-            pids = Path("/proc/thread-self/children").read_text().split()
-            print(*(Path(f"/proc/{pid}/cmdline").read_text().replace("\\0", " ") for pid in pids))
+            for tried in range(1000):  # Linux may leave one out, or tell of it before its command
+                pids = Path("/proc/thread-self/children").read_text().split()
+                told = [Path(f"/proc/{pid}/cmdline").read_text().replace("\\0", " ") for pid in pids]
+                if any(told):
+                    break
+            print(*told)
             print(*sorted(sys.modules))
             raise SystemExit
 
