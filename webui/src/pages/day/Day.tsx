@@ -58,7 +58,7 @@ function Band({ found }: { found: FiguresAnswer }) {
       {lines.map((line) => (
         <div key={line.title} className={classes.line}>
           <h3 className={classes.head}>{line.title}</h3>
-          <span className="dim num">{line.text}</span>
+          <span className={`dim ${classes.text}`}>{line.text}</span>
           <div className={classes.graph}>
             {line.isMeasured ? (
               <Suspense fallback={<div className={classes.space} />}>
