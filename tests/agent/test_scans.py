@@ -163,9 +163,16 @@ def test_a_router_that_receives_little_is_not_watched() -> None:
     assert watch.found() == () and sources.windows == 0
 
 
-def test_a_kernel_that_refuses_is_told() -> None:
+@pytest.mark.parametrize(
+    ("failure", "words"),
+    [
+        (OSError(95, "the kernel refuses programs at the tracepoints of route lookups"), "route lookups"),
+        (RuntimeError("nobody foresaw it"), "it failed, and is tried again"),
+    ],
+)
+def test_what_cannot_be_watched_is_told(failure: Exception, words: str) -> None:
     def refuses() -> ScanSources:
-        raise OSError(95, "the kernel refuses programs at the tracepoints of route lookups")
+        raise failure
 
     watch = ScanWatch(0.05, refuses, list)
 
@@ -173,7 +180,7 @@ def test_a_kernel_that_refuses_is_told() -> None:
         try:
             watch.found()
         except Unavailable as problem:
-            return "route lookups" in problem.message
+            return words in problem.message
         return False
 
     watch.start()

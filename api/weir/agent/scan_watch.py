@@ -63,10 +63,17 @@ class ScanWatch:
                 with closing(self._opens()) as sources:
                     self._refused = ""
                     self._watch(sources)
-            except (OSError, ValueError) as error:
-                self._refused = getattr(error, "strerror", None) or str(error)
-                log.info("nobody looks for scans: %s", self._refused)
-                self._stopped.wait(RETRY_PERIODS * self._period_s)
+            except OSError as error:
+                self._refuse(error.strerror or str(error))
+            except Exception:
+                log.exception("looking for scans failed; it is tried again")
+                self._refuse("it failed, and is tried again")
+
+    def _refuse(self, why: str) -> None:
+        """And wait until it is tried again."""
+        self._refused = why
+        log.info("nobody looks for scans: %s", why)
+        self._stopped.wait(RETRY_PERIODS * self._period_s)
 
     def _watch(self, sources: ScanSources) -> None:
         before, begun_s = self._received(), time.monotonic()

@@ -61,9 +61,16 @@ class SoftirqWatch:
                     self._refused = ""
                     self._watch(rows)
             except OSError as error:
-                self._refused = error.strerror or str(error)
-                log.info("softirqs are not watched: %s", self._refused)
-                self._stopped.wait(RETRY_GAPS * GAP_LOOKS * self._period_s)
+                self._refuse(error.strerror or str(error))
+            except Exception:
+                log.exception("watching softirqs failed; it is tried again")
+                self._refuse("it failed, and is tried again")
+
+    def _refuse(self, why: str) -> None:
+        """And wait until it is tried again."""
+        self._refused = why
+        log.info("softirqs are not watched: %s", why)
+        self._stopped.wait(RETRY_GAPS * GAP_LOOKS * self._period_s)
 
     def _watch(self, rows: SoftirqRows) -> None:
         """One window after the other, until the end."""

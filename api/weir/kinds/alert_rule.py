@@ -22,12 +22,16 @@ CODES = (
     "control-plane-starved",
     "crowded-listener",
     "listener-overflow",
+    "long-softirq",
     "neighbours-full",
     "one-core-works",
     "one-lock",
     "ring-overrun",
+    "scan",
     "second-lookup",
+    "slow-route-lookup",
     "socket-unread",
+    "softirq-late",
     "uplink-down",
 )
 """Those of `weir.diagnosis.texts.AILMENTS`; a declaration cannot look there."""

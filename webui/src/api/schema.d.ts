@@ -12587,7 +12587,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "second-lookup" | "socket-unread" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -12615,7 +12615,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "second-lookup" | "socket-unread" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -12649,7 +12649,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "second-lookup" | "socket-unread" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -12675,7 +12675,7 @@ export interface components {
              */
             severity?: "notice" | "warning" | "error" | null;
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "second-lookup" | "socket-unread" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /** @description A finding that lasts is told again after that time. 0: it is not. */
