@@ -123,7 +123,7 @@ class Sampler:
             "ports": self._ports,
             "grace_s": kernel_counters.grace_s,
             "route_lookups": self._lookups.routes if self._lookups else lambda: None,
-            "softirqs": self._softirqs.window if self._softirqs else lambda: None,
+            "softirqs": self._softirqs.found if self._softirqs else lambda: None,
             "scans": self._scans.found if self._scans else lambda: None,
             "uplinks": self._uplinks,
         }

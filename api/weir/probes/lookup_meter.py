@@ -10,6 +10,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
 
+from weir.probes.library import checked
+
 _TRIE = Path("/proc/net/fib_triestat")
 _LOOPBACK = "lo"
 _FIXED, _FROM = "1.1.1.1", "192.0.2.1"
@@ -46,12 +48,7 @@ class LookupMeter:
         self._library.weir_meter_routes.argtypes = [c_void_p, POINTER(_Spec), *times, *times]
         self._library.weir_meter_listener.argtypes = [c_void_p, POINTER(_End), POINTER(_End), *times]
         self._meter = c_void_p()
-        self._check(self._library.weir_meter_open(byref(self._meter)))
-
-    def _check(self, result: int) -> None:
-        if result < 0:
-            text = (self._library.weir_error() or b"").decode(errors="replace")
-            raise OSError(-result, text or "lookups cannot be measured")
+        checked(self._library, self._library.weir_meter_open(byref(self._meter)))
 
     def routes(self) -> RouteTimes:
         """As for packets that come in by the loopback interface, so with the rules for all interfaces; about
@@ -61,7 +58,10 @@ class LookupMeter:
         _put(spec, "source", IPv4Address(_FROM).packed)
         _put(spec, "destination", IPv4Address(_FIXED).packed)
         fixed, random = c_uint32(), c_uint32()
-        self._check(self._library.weir_meter_routes(self._meter, byref(spec), byref(fixed), byref(random)))
+        checked(
+            self._library,
+            self._library.weir_meter_routes(self._meter, byref(spec), byref(fixed), byref(random)),
+        )
         return RouteTimes(fixed.value, random.value)
 
     def listener(self, address: str) -> int:
@@ -73,7 +73,7 @@ class LookupMeter:
         source = _FROM if asked.version == 4 else _FROM6
         ends = [_end(ip_address(source), _FROM_PORT), _end(asked, int(port))]
         took = c_uint32()
-        self._check(self._library.weir_meter_listener(self._meter, *map(byref, ends), byref(took)))
+        checked(self._library, self._library.weir_meter_listener(self._meter, *map(byref, ends), byref(took)))
         return took.value
 
     def close(self) -> None:

@@ -10,6 +10,8 @@ import struct
 from ctypes import POINTER, byref, c_char_p, c_int, c_uint32, c_void_p
 from typing import NamedTuple
 
+from weir.probes.library import checked
+
 MOST = 64
 _STATE = struct.Struct("=16sQII")
 _V4_BEFORE = bytes(10) + b"\xff\xff"
@@ -37,21 +39,15 @@ class ScanSources:
         self._library.weir_scan_read.argtypes = [c_void_p, c_uint32, c_void_p, c_uint32]
         self._run = c_void_p()
         self._buffer = ctypes.create_string_buffer(MOST * _STATE.size)
-        self._check(self._library.weir_scan_open(byref(self._run)))
-
-    def _check(self, result: int) -> int:
-        if result < 0:
-            text = (self._library.weir_error() or b"").decode(errors="replace")
-            raise OSError(-result, text or "it cannot be watched")
-        return result
+        checked(self._library, self._library.weir_scan_open(byref(self._run)))
 
     def watch(self, on: bool) -> None:
         """On: from now on all is counted, from 0. Off: nothing is. Raises `OSError`."""
-        self._check(self._library.weir_scan_watch(self._run, on))
+        checked(self._library, self._library.weir_scan_watch(self._run, on))
 
     def read(self, least: int) -> list[Seen]:
         """Up to `MOST` sources with so many destinations at least. Raises `OSError`."""
-        found = self._check(self._library.weir_scan_read(self._run, least, self._buffer, MOST))
+        found = checked(self._library, self._library.weir_scan_read(self._run, least, self._buffer, MOST))
         rows = (_STATE.unpack_from(self._buffer, at * _STATE.size) for at in range(found))
         return [Seen(_text(address), lookups, count) for address, lookups, count, _ in rows]
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_void_p
 from typing import NamedTuple
 
+from weir.probes.library import checked
+
 VECTORS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 """As /proc/softirqs names them, in the kernel's order."""
 STEPS = 64
@@ -76,28 +78,22 @@ class SoftirqRows:
         self._library.weir_softirq_watch.argtypes = [c_void_p, c_int]
         self._library.weir_softirq_read.argtypes = [c_void_p, c_void_p]
         self._run = c_void_p()
-        cores = self._check(self._library.weir_softirq_open(untyped, byref(self._run)))
+        cores = checked(self._library, self._library.weir_softirq_open(untyped, byref(self._run)))
         self._buffer = ctypes.create_string_buffer(cores * len(VECTORS) * _ROW_BYTES)
-
-    def _check(self, result: int) -> int:
-        if result < 0:
-            text = (self._library.weir_error() or b"").decode(errors="replace")
-            raise OSError(-result, text or "it cannot be watched")
-        return result
 
     def watch(self, on: bool) -> None:
         """On: from now on all is counted, from 0. Off: nothing is. Raises `OSError`."""
-        self._check(self._library.weir_softirq_watch(self._run, on))
+        checked(self._library, self._library.weir_softirq_watch(self._run, on))
 
     def read(self) -> list[Row]:
         """What was counted, of each vector on each core that had any. Raises `OSError`."""
-        found = self._check(self._library.weir_softirq_read(self._run, self._buffer))
+        found = checked(self._library, self._library.weir_softirq_read(self._run, self._buffer))
         rows = (_row(self._buffer, at) for at in range(found))
         return [row for row in rows if row.waited or row.ran]
 
     def read_steps(self) -> dict[str, Steps]:
         """What was counted, by vector. Raises `OSError`."""
-        found = self._check(self._library.weir_softirq_read(self._run, self._buffer))
+        found = checked(self._library, self._library.weir_softirq_read(self._run, self._buffer))
         sums = {vector: [0] * 2 * STEPS for vector in VECTORS}
         for at in range(found):
             more = _STEPS.unpack_from(self._buffer, at * _ROW_BYTES + _HEAD.size)

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import socket
 import struct
 from collections.abc import Sequence
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_uint32, c_uint64, c_void_p
 from typing import NamedTuple
 
+from weir.probes.library import checked
 from weir.tools.torch import MAPS
 
 MOST_FLOWS = 8192
@@ -92,13 +92,7 @@ class Flows:
         spec = _Spec(ctypes.addressof(indexes), len(ifindexes), words, ctypes.addressof(bits), held)
         self._run = c_void_p()
         self._buffer = ctypes.create_string_buffer(_ROOM * _FLOW.size)
-        self._check(self._library.weir_torch_open(byref(spec), byref(self._run)))
-
-    def _check(self, result: int) -> int:
-        if result < 0:
-            text = (self._library.weir_error() or b"").decode(errors="replace")
-            raise OSError(-result, text or os.strerror(-result))
-        return result
+        checked(self._library, self._library.weir_torch_open(byref(spec), byref(self._run)))
 
     @property
     def unseen(self) -> str:
@@ -108,7 +102,7 @@ class Flows:
     def watch_fast(self, on: bool) -> None:
         """Whether what the fast path forwards is counted, which slows it down. It is at the beginning. Raises
         `OSError`."""
-        self._check(self._library.weir_torch_watch_fast(self._run, on))
+        checked(self._library, self._library.weir_torch_watch_fast(self._run, on))
 
     def sums(self) -> Sums:
         """Raises `OSError`."""
@@ -123,7 +117,9 @@ class Flows:
 
     def _read(self, room: int) -> tuple[Sums, int]:
         sums = _Sums()
-        found = self._check(self._library.weir_torch_read(self._run, byref(sums), self._buffer, room))
+        found = checked(
+            self._library, self._library.weir_torch_read(self._run, byref(sums), self._buffer, room)
+        )
         return Sums(Count(*sums.counts), sums.estimated), found
 
     def close(self) -> None:

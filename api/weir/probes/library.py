@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the probes have in common that call libweir by themselves (datapath/loader/weir.h)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+
+def checked(library: ctypes.CDLL, result: int) -> int:
+    """What a function of libweir returned. Raises `OSError` with its words; `weir_error` has to return them
+    as `c_char_p`."""
+    if result < 0:
+        text = (library.weir_error() or b"").decode(errors="replace")
+        raise OSError(-result, text or os.strerror(-result))
+    return result
