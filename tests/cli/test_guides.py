@@ -25,7 +25,7 @@ LINES = [
     for found in LINE.finditer(text)
 ]
 ENDS = ("|", ">", "<", "&&", ";")
-FILE = re.compile(r"FILE|[\w.-]+\.(rsc|csv|conf|backup|raucb|json|txt)")
+FILE = re.compile(r"FILE|[\w.-]+\.(rsc|csv|conf|backup|raucb|json|txt|pem)")
 
 
 def test_the_guides_have_lines() -> None:

@@ -52,6 +52,8 @@ EXPLAINED = {
     "bad-host": "so is a DNS name",
     "bad-mailbox": "so is a mail address",
     "bad-url": "so is an address in the web",
+    "bad-certificate": "so are certificates in PEM",
+    "key-in-chain": "a private key is refused among them",
     "bad-range": "so is a range of addresses",
     "repeated": "JSON Schema cannot say that rows differ in one of their fields",
     "bad-key": "32 bytes in base64: the document gives the length",

@@ -58,6 +58,8 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "alert-target": ("/alert-targets/t9", {"type": "webhook", "url": "https://chat.example.net/hook"}),
     "alert-rule": ("/alert-rules/r9", {"targets": ["t9"]}),
     "syslog-target": ("/syslog-targets/y9", {"address": "192.0.2.5"}),
+    "certificate": ("/certificates/c9", {"names": ["router.example.net"]}),
+    "management": ("/management", {}),
     "firewall": ("/firewall", {}),
     "ntp": ("/ntp", {}),
     "identity": ("/identity", {}),

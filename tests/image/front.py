@@ -19,7 +19,8 @@ CONFIGURATION = ROOT / "board/overlay/etc/nginx/nginx.conf"
 
 def make_key(folder: Path) -> str:
     """What a start does; the file that nginx reads."""
-    subprocess.run([SCRIPT, folder / "kept", folder / "used"], check=True, capture_output=True)
+    given = (folder / "kept", folder / "used", folder / "chosen")
+    subprocess.run([SCRIPT, *given], check=True, capture_output=True)
     return (folder / "used/weir.pem").read_text()
 
 

@@ -63,6 +63,25 @@ def test_without_room_to_keep_it_there_is_a_key_all_the_same(tmp_path: Path) -> 
     assert not (tmp_path / "kept/weir.pem").exists()
 
 
+@needs_openssl
+def test_one_that_was_chosen_goes_first_and_nothing_else_changes(tmp_path: Path) -> None:
+    own = make_key(tmp_path)
+    chosen = tmp_path / "chosen/weir.pem"
+    chosen.parent.mkdir()
+    made = ("-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=chosen")
+    openssl("req", *made, "-keyout", tmp_path / "key", "-out", tmp_path / "certificate")
+    chosen.write_text((tmp_path / "key").read_text() + (tmp_path / "certificate").read_text())
+    assert make_key(tmp_path) == chosen.read_text(), "also shortly before its end"
+    assert (tmp_path / "kept/weir.pem").read_text() == own
+    for broken in (own[: own.index("-----END PRIVATE")], chosen.read_text()[:-60], ""):
+        chosen.write_text(broken)
+        assert make_key(tmp_path) == own, "a page with the router's own is better than none"
+    chosen.write_text((tmp_path / "key").read_text() + own[own.index("-----BEGIN CERTIFICATE") :])
+    assert make_key(tmp_path) == own, "a key of another certificate"
+    chosen.unlink()
+    assert make_key(tmp_path) == own
+
+
 class Echo(BaseHTTPRequestHandler):
     """Answers what it was sent."""
 

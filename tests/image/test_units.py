@@ -12,7 +12,7 @@ import pytest
 
 from weir.adapters import unbound
 from weir.adapters.pppd import UNIT, Sessions
-from weir.agent.options import CA_BUNDLE
+from weir.agent.options import CA_BUNDLE, lasting, parser
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.dns import DnsBackend
 from weir.backends.ntp import NtpBackend
@@ -184,6 +184,20 @@ def test_the_agent_asks_where_the_start_writes_of_the_data_partition() -> None:
     assert asked is not None
     assert f"run={Path(asked[1]).parent}\n" in script
     assert f'mv "$run/state.new" "$run/{Path(asked[1]).name}"\n' in script
+
+
+def test_the_agent_and_the_start_agree_on_the_certificates_files() -> None:
+    agent = (ROOT / "package/weir-api/weir-agent.service").read_text(encoding="utf-8")
+    script = (OVERLAY / "usr/libexec/weir/tls").read_text(encoding="utf-8")
+    nginx = (OVERLAY / "etc/nginx/nginx.conf").read_text(encoding="utf-8")
+    given = re.search(r"^ExecStart=/usr/bin/weir-agent (.*)$", agent, re.MULTILINE)
+    assert given is not None
+    options = parser().parse_args(given[1].replace("--api-uid weir", "").split())
+    assert f"chosen=${{3:-{lasting(options)}/tls}}/weir.pem\n" in script
+    assert f"used=${{2:-{options.tls_used.parent}}}/{options.tls_used.name}\n" in script
+    assert f"ssl_certificate {options.tls_used};" in nginx and "listen 443 ssl" in nginx
+    unit = options.tls_refresh.rpartition(" ")[2]
+    assert options.tls_port == 443 and (OVERLAY / "usr/lib/systemd/system" / unit).exists()
 
 
 def test_the_journal_leaves_most_of_the_smallest_data_partition() -> None:

@@ -233,6 +233,18 @@ describe("the form of any kind", () => {
     await user.click(screen.getByRole("button", { name: "Replace" }));
     expect(screen.getByLabelText<HTMLInputElement>("Key").type).toBe("password");
   });
+
+  it("takes a secret of several lines as it is pasted, and never shows the one before", async () => {
+    const user = userEvent.setup();
+    const fields = TOY.fields.map((item) => (item.type === "secret" ? { ...item, lines: true } : item));
+    show(TOYS, { edit: "t3" }, { ...TOY, fields });
+    await user.click(await screen.findByRole("button", { name: "Replace" }));
+    const input = screen.getByLabelText<HTMLTextAreaElement>("Key");
+    expect(input.value).toBe("");
+    await user.click(input);
+    await user.paste("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
+    expect(input.value.split("\n")).toHaveLength(4);
+  });
 });
 
 describe("what a form reads", () => {

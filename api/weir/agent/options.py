@@ -51,6 +51,14 @@ def parser() -> argparse.ArgumentParser:
     add("--ca-bundle", type=Path, default=CA_BUNDLE, help="by which certificates of others are checked")
     add("--journal-reader", default=journal.READER, help="the program that follows the journal")
     add("--data-state", type=Path, default=None, help="what the start wrote of an image's data partition")
+    add(
+        "--tls-used",
+        type=Path,
+        default=None,
+        help="key and certificate that the web server reads",
+    )
+    add("--tls-port", type=int, default=443, help="where it answers by TLS")
+    add("--tls-refresh", default="systemctl start weir-tls.service", help="makes that file and has it read")
     add("--sets-clock", action="store_true", help="the machine's clock is the router's own")
     add("--sets-name", action="store_true", help="the machine's name is the router's own")
     add("--sets-start", action="store_true", help="boot loader and services are the router's own")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who tells others outside what ails the router, what it logs, and what it is called."""
+"""Who tells others outside what ails the router, what it logs, what it is called, and that it is this one."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from contextlib import ExitStack
 from typing import Any
 
 from weir.adapters.frr import Frr
+from weir.adapters.web_server import WebServer
 from weir.agent.alerts import Alerts
 from weir.agent.log_targets import LogTargets
+from weir.agent.options import lasting
 from weir.agent.secrets import Secrets
+from weir.backends.certificates import CertificatesBackend
 from weir.backends.daemons import Learn
 from weir.backends.held import HeldBackend
 from weir.backends.naming import NamingBackend
 from weir.model.objects import Kind
-from weir.parts import ALERT_RULES, ALERT_TARGETS, LOGS, NAMING
+from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, LOGS, NAMING
 from weir.parts.wireguard import Sealed
 
 
 class Outside:
-    """All three, with the backends that say what to whom."""
+    """All of them, with the backends that say what to whom."""
 
     def __init__(
         self,
@@ -36,6 +39,7 @@ class Outside:
         targets, rules, logged = HeldBackend(ALERT_TARGETS), HeldBackend(ALERT_RULES), HeldBackend(LOGS)
         self.alerts = Alerts(targets, rules, opened, str(options.ca_bundle))
         self._logs = LogTargets(logged, str(options.ca_bundle), options.journal_reader)
+        shown = CertificatesBackend(lasting(options) / "certificates", opened, _web_server(options))
         naming.changed = (frr.take_name, lambda _name: self._logs.rename())
         stack.callback(self.alerts.stop)
         stack.callback(self._logs.stop)
@@ -43,10 +47,21 @@ class Outside:
             "alert-target": self.alerts.learn,
             "syslog-target": self._logs.learn,
             "identity": naming.learn,
+            "certificate": shown.learn,
+            "management": shown.learn_management,
         }
         self.backends: dict[str, Any] = {
             ALERT_TARGETS.name: targets,
             ALERT_RULES.name: rules,
             LOGS.name: logged,
             NAMING.name: naming,
+            CERTIFICATES.name: shown,
         }
+
+
+def _web_server(options: argparse.Namespace) -> WebServer | None:
+    """The one in front of the API on an image; a lab has none."""
+    if options.tls_used is None:
+        return None
+    chosen = lasting(options) / "tls" / "weir.pem"
+    return WebServer(chosen, options.tls_used, options.tls_refresh, options.tls_port)

@@ -78,7 +78,8 @@ class Secrets:
         for kind, declaration in DECLARED.items():
             for item in document.of_kind(kind).values() if declaration.secrets else ():
                 try:
-                    yield from self.texts(item).values()
+                    for text in self.texts(item).values():
+                        yield from _told_apart(text)
                 except Problem:
                     continue
 
@@ -158,6 +159,13 @@ class Secrets:
         return {
             "secrets": {place: seal(public, place, theirs.open(place, text)) for place, text in found.items()}
         }
+
+
+def _told_apart(text: str) -> Iterator[str]:
+    """A secret of one line is one; of a key in PEM each line is, but for its marks and a short end that other
+    texts may have, too."""
+    lines = text.splitlines()
+    return iter(lines) if len(lines) < 2 else (x for x in lines if len(x) > 16 and x[:1] != "-")
 
 
 def _words(params: dict[str, Any], name: str) -> str:

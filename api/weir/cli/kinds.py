@@ -14,7 +14,7 @@ from weir.cli import output
 from weir.cli.client import segment
 from weir.cli.group import Command, Group, Session
 from weir.cli.quantities import WINDOW, PairType, RateType
-from weir.fields import Choice, EachWay, Field, Flag, Hours, Many, OneOf, Rows, Secret, Table, Whole
+from weir.fields import Choice, EachWay, Field, Flag, Hours, Many, OneOf, Pem, Rows, Secret, Table, Whole
 from weir.fields import Group as GroupField
 from weir.fields.members import Member
 from weir.kinds import DECLARED
@@ -273,7 +273,9 @@ def _type(field: Field, unit: str = "") -> click.ParamType:
     if isinstance(field, Whole):
         return click.IntRange(field.low, field.high)
     if isinstance(field, Secret):
-        return SECRET
+        return SECRET_LINES if field.lines else SECRET
+    if isinstance(field, Pem):
+        return PEM_FILE
     return click.Choice(field.choices) if isinstance(field, Choice) else click.STRING
 
 
@@ -286,13 +288,40 @@ class _SecretFile(click.ParamType):
         if value == "-" and sys.stdin.isatty():
             return str(click.prompt("Secret", hide_input=True, err=True))
         try:
-            text = sys.stdin.readline() if value == "-" else Path(value).read_text(encoding="utf-8")
+            text = self._piped() if value == "-" else Path(value).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError):
             self.fail(f"{value!r} cannot be read: give a file, or - to be asked", param, ctx)
         return text.removesuffix("\n")
 
+    def _piped(self) -> str:
+        return sys.stdin.readline()
 
-SECRET = _SecretFile()
+
+class _SecretLines(_SecretFile):
+    """A key in PEM, which nobody types: `-` takes all that is piped in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "-" and sys.stdin.isatty():
+            self.fail("a key has several lines: give its file, or pipe it in", param, ctx)
+        return super().convert(value, param, ctx)
+
+    def _piped(self) -> str:
+        return sys.stdin.read()
+
+
+class _PemFile(click.ParamType):
+    """Certificates in a file; "" is none."""
+
+    name = "FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return Path(value).read_text(encoding="ascii") if value else ""
+        except (OSError, ValueError):
+            self.fail(f"{value!r} cannot be read as certificates in PEM", param, ctx)
+
+
+SECRET, SECRET_LINES, PEM_FILE = _SecretFile(), _SecretLines(), _PemFile()
 
 
 class _Pair(click.ParamType):

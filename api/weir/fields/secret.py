@@ -31,7 +31,8 @@ class Unfit:
 
 
 class Secret(Field):
-    """A text of `min_chars` to `max_chars` characters that `check`, if given, accepts.
+    """A text of `min_chars` to `max_chars` characters that `check`, if given, accepts; with `lines` one of
+    several lines, such as a key in PEM.
 
     `check` raises `Invalid` with a message that continues the field's name and does not repeat the text.
     With `made` the agent makes it where nobody gives one (`weir.agent.secrets`), and again for
@@ -45,12 +46,14 @@ class Secret(Field):
         *,
         check: Callable[[str], object] | None = None,
         made: str = "",
+        lines: bool = False,
         **said: Any,
     ) -> None:
         super().__init__(**said)
         self.min_chars = min_chars
         self.max_chars = max_chars
         self.made = made
+        self.lines = lines
         self._check = check
 
     def why_unfit(self, text: str) -> Unfit | None:
@@ -58,7 +61,8 @@ class Secret(Field):
         if not self.min_chars <= len(text) <= self.max_chars:
             wanted = f"must have {self.min_chars} to {self.max_chars:,} characters"
             return Unfit("bad-secret", f"{wanted}; this has {len(text):,}")
-        if limits.CONTROL_CHARACTER.search(text):
+        forbidden = limits.CONTROL_BUT_NEWLINE_OR_TAB if self.lines else limits.CONTROL_CHARACTER
+        if forbidden.search(text):
             return Unfit("bad-text", "holds a control character or half of a Unicode pair")
         try:
             if self._check is not None:

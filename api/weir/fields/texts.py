@@ -26,6 +26,7 @@ from weir.model.members import parse_member, parse_ports
 from weir.model.problem import Invalid
 from weir.model.reach import MAX_MAILBOX_CHARS, MAX_URL_CHARS, parse_mailbox, parse_url
 from weir.model.reader import Reader, shown
+from weir.model.x509 import MAX_CHAIN_CHARS, parse_chain
 
 
 class Characters(Field):
@@ -252,6 +253,18 @@ class Url(Characters, Parsed):
 
     def bounds(self) -> str:
         return "an address that begins with https:// or http://"
+
+
+class Pem(Characters, Parsed):
+    """Certificates in PEM, the one of the server first and each issuer behind what it issued."""
+
+    parse = staticmethod(parse_chain)
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(1, MAX_CHAIN_CHARS, **said)
+
+    def bounds(self) -> str:
+        return "certificates in PEM"
 
 
 class PublicKey(Characters, Parsed):

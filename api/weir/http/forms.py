@@ -35,6 +35,7 @@ from weir.fields import (
     Many,
     Moment,
     OneOf,
+    Pem,
     Port,
     Ports,
     Position,
@@ -286,6 +287,8 @@ def shape(field: Field) -> Json:
             return {"type": "text", "most": field.max_chars, "lines": False, **given}
         case Text():
             return {"type": "text", "most": field.max_chars, "lines": field.lines}
+        case Pem():
+            return {"type": "text", "most": field.max_chars, "lines": True}
         case Ports() | SetMember() | Label() | Mac() | Vlans() | Target() | End() | AddressRange():
             return {"type": "text", "most": field.max_chars, "lines": False}
         case Word():
@@ -308,7 +311,8 @@ def shape(field: Field) -> Json:
         case Hours():
             return {"type": "group", "fields": _HOURS, "control": "hours"}
         case Secret():
-            return {"type": "secret", "made": bool(field.made)}
+            lines = {"lines": True} if field.lines else {}
+            return {"type": "secret", "made": bool(field.made), **lines}
         case Many():
             return {"type": "many", "item": shape(field.item), "most": field.most}
         case Table():

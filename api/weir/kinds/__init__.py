@@ -13,6 +13,7 @@ from weir.kinds import (
     bgp,
     bgp_neighbor,
     bounded_source,
+    certificate,
     dhcp_reservation,
     dhcp_server,
     dns,
@@ -23,6 +24,7 @@ from weir.kinds import (
     firewall,
     identity,
     interface,
+    management,
     nat,
     ntp,
     ospf,
@@ -84,6 +86,8 @@ DECLARED: dict[str, Declaration] = {
         alert_rule.KIND,
         syslog_target.KIND,
         identity.KIND,
+        certificate.KIND,
+        management.KIND,
         tuning.KIND,
     )
 }

@@ -10,6 +10,7 @@ from weir.parts.autoconf import AUTOCONF
 from weir.parts.bonds import BONDS
 from weir.parts.bounded_sources import BOUNDED_SOURCES
 from weir.parts.bridges import BRIDGES
+from weir.parts.certificates import CERTIFICATES
 from weir.parts.dhcp import DHCP
 from weir.parts.dns import DNS
 from weir.parts.firewall import FIREWALL
@@ -32,7 +33,7 @@ PARTS = Parts(
         NAMING,
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
         *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
-        BOUNDED_SOURCES,
+        *(BOUNDED_SOURCES, CERTIFICATES),
     )
 )
 
@@ -44,6 +45,7 @@ __all__ = [
     "BONDS",
     "BOUNDED_SOURCES",
     "BRIDGES",
+    "CERTIFICATES",
     "DHCP",
     "DNS",
     "FIREWALL",

@@ -3472,6 +3472,154 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/certificates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List certificates */
+        get: operations["list_certificates"];
+        put?: never;
+        /** Create a certificate */
+        post: operations["create_certificate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/certificates/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many certificates */
+        post: operations["bulk_certificates"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/certificates/{certificate_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a certificate */
+        get: operations["get_certificate"];
+        /** Create or replace a certificate */
+        put: operations["put_certificate"];
+        post?: never;
+        /** Delete a certificate */
+        delete: operations["delete_certificate"];
+        options?: never;
+        head?: never;
+        /** Change fields of a certificate (merge patch) */
+        patch: operations["patch_certificate"];
+        trace?: never;
+    };
+    "/api/v1/certificates/{certificate_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a certificate: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_certificate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/certificates/{certificate_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a certificate */
+        get: operations["get_certificate_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/management": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the management */
+        get: operations["get_management"];
+        /** Replace the management */
+        put: operations["put_management"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change fields of the management (merge patch) */
+        patch: operations["patch_management"];
+        trace?: never;
+    };
+    "/api/v1/management/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explain a management: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_management"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/management/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the router learnt about a management */
+        get: operations["get_management_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tuning": {
         parameters: {
             query?: never;
@@ -5679,7 +5827,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -5826,7 +5974,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -12922,6 +13070,215 @@ export interface components {
             stale_reason: string | null;
             fields: components["schemas"]["IdentityStateFields"];
         };
+        CertificateStateFields: {
+            /** @description By the router's clock; `expiring`: within 14 days. */
+            status: string | null;
+            /** @description Whom it names. */
+            subject: string | null;
+            /** @description Who signed it. */
+            issuer: string | null;
+            /** @description Names and addresses that it is good for. */
+            certified: string[] | null;
+            /** @description Of its key. */
+            algorithm: string | null;
+            /** @description Not good before. */
+            not_before: string | null;
+            /** @description Not good after. */
+            not_after: string | null;
+            /** @description Days until then. */
+            days_left: number | null;
+            /** @description Its fingerprint, as browsers show it. */
+            sha256: string | null;
+            /** @description What shows it. Nothing: it is kept only. */
+            used_by: string | null;
+        };
+        CertificateState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["CertificateStateFields"];
+        };
+        Certificate: {
+            id: string;
+            type: string;
+            names: string[];
+            key_type: string;
+            chain: string | null;
+            key: components["schemas"]["SecretState"] | null;
+            comment: string;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        CertificatePage: {
+            states: components["schemas"]["CertificateState"][] | null;
+            items: components["schemas"]["Certificate"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        CertificateCreateInput: {
+            /**
+             * @description `self`: the router signs it, and makes a new one in time. `upload`: you give both certificate and key.
+             * @default self
+             * @enum {string}
+             */
+            type: "self" | "upload";
+            /** @description Names and addresses by which it is reached. */
+            names?: string[] | null;
+            /**
+             * @description Of the key that the router makes. RSA is for very old clients.
+             * @default p256
+             * @enum {string}
+             */
+            key_type: "p256" | "p384" | "rsa2048" | "rsa4096";
+            /**
+             * @description In PEM: the certificate, then what issued it, up to the one before the root.
+             * @default null
+             */
+            chain: string | null;
+            /**
+             * @description Its private key in PEM, without a password.
+             * @default null
+             */
+            key: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+        };
+        CertificateUpsertInput: {
+            /**
+             * @description `self`: the router signs it, and makes a new one in time. `upload`: you give both certificate and key.
+             * @default self
+             * @enum {string}
+             */
+            type: "self" | "upload";
+            /** @description Names and addresses by which it is reached. */
+            names?: string[] | null;
+            /**
+             * @description Of the key that the router makes. RSA is for very old clients.
+             * @default p256
+             * @enum {string}
+             */
+            key_type: "p256" | "p384" | "rsa2048" | "rsa4096";
+            /**
+             * @description In PEM: the certificate, then what issued it, up to the one before the root.
+             * @default null
+             */
+            chain: string | null;
+            /**
+             * @description Its private key in PEM, without a password.
+             * @default null
+             */
+            key: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        CertificateBulkInput: {
+            upsert?: components["schemas"]["CertificateUpsertInput"][];
+            delete?: string[];
+        };
+        CertificateInput: {
+            /**
+             * @description `self`: the router signs it, and makes a new one in time. `upload`: you give both certificate and key.
+             * @default self
+             * @enum {string}
+             */
+            type: "self" | "upload";
+            /** @description Names and addresses by which it is reached. */
+            names?: string[] | null;
+            /**
+             * @description Of the key that the router makes. RSA is for very old clients.
+             * @default p256
+             * @enum {string}
+             */
+            key_type: "p256" | "p384" | "rsa2048" | "rsa4096";
+            /**
+             * @description In PEM: the certificate, then what issued it, up to the one before the root.
+             * @default null
+             */
+            chain: string | null;
+            /**
+             * @description Its private key in PEM, without a password.
+             * @default null
+             */
+            key: string | {
+                set: boolean;
+            } | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+        };
+        CertificatePatch: {
+            /**
+             * @description `self`: the router signs it, and makes a new one in time. `upload`: you give both certificate and key.
+             * @enum {string|null}
+             */
+            type?: "self" | "upload" | null;
+            /** @description Names and addresses by which it is reached. */
+            names?: string[] | null;
+            /**
+             * @description Of the key that the router makes. RSA is for very old clients.
+             * @enum {string|null}
+             */
+            key_type?: "p256" | "p384" | "rsa2048" | "rsa4096" | null;
+            /** @description In PEM: the certificate, then what issued it, up to the one before the root. */
+            chain?: string | null;
+            /** @description Its private key in PEM, without a password. */
+            key?: string | {
+                set: boolean;
+            } | null;
+            /** @description A note for people. */
+            comment?: string | null;
+        };
+        Management: {
+            id: string;
+            certificate: string | null;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        ManagementInput: {
+            /**
+             * @description What the web interface and the API show. Empty: one that the router made at its first start.
+             * @default null
+             */
+            certificate: string | null;
+        };
+        ManagementPatch: {
+            /** @description What the web interface and the API show. Empty: one that the router made at its first start. */
+            certificate?: string | null;
+        };
+        ManagementStateFields: {
+            /** @description Fingerprint of the certificate that it answers with now. */
+            shown_sha256: string | null;
+            /** @description Why no certificate is in use here. Nothing where one is. */
+            not_served: string | null;
+        };
+        ManagementState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["ManagementStateFields"];
+        };
         SettingPlace: {
             place: string;
             /** @description For this place alone, by the key `setting.place`. */
@@ -13023,13 +13380,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["BoundedSourceChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["BoundedSourceChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["CertificateChangeInput"] | components["schemas"]["ManagementChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -13040,7 +13397,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["CertificateStagedChange"] | components["schemas"]["ManagementStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -13124,7 +13481,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["BoundedSourceChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["BoundedSourceChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["CertificateChange"] | components["schemas"]["ManagementChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -13197,8 +13554,6 @@ export interface components {
             marks_ps: (number | null)[];
             /** @description The longest wait of a packet. */
             worst_delay_us: (number | null)[];
-            /** @description Of TCP, seen in passing, with the wait in the queue: `upload` to the far ends, `download` to the queue's hosts, and back. Geometric mean. Null in the windows `2m` and `1h`, in which none are kept. */
-            round_trip_us: (number | null)[] | null;
         };
         QueueHistory: {
             id: string;
@@ -15089,6 +15444,35 @@ export interface components {
              */
             base: string | null;
         };
+        CertificateChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "certificate";
+            id: string;
+            new: components["schemas"]["CertificateInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        ManagementChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "management";
+            /** @enum {string} */
+            id: "management";
+            new: components["schemas"]["ManagementInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         TuningChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -15547,6 +15931,21 @@ export interface components {
             login_banner: string;
             contact: string;
             location: string;
+        };
+        /** @description The fields of a certificate as they are configured. */
+        CertificateObject: {
+            id: string;
+            type: string;
+            names: string[];
+            key_type: string;
+            chain: string | null;
+            key: components["schemas"]["SecretState"] | null;
+            comment: string;
+        };
+        /** @description The fields of a management as they are configured. */
+        ManagementObject: {
+            id: string;
+            certificate: string | null;
         };
         /** @description The fields of a tuning as they are configured. */
         TuningObject: {
@@ -16058,6 +16457,34 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["IdentityObject"] | null;
             new: components["schemas"]["IdentityObject"] | null;
+        };
+        CertificateChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "certificate";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["CertificateObject"] | null;
+            new: components["schemas"]["CertificateObject"] | null;
+        };
+        ManagementChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "management";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ManagementObject"] | null;
+            new: components["schemas"]["ManagementObject"] | null;
         };
         TuningChange: {
             /**
@@ -16751,6 +17178,44 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["IdentityObject"] | null;
             new: components["schemas"]["IdentityObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        CertificateStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "certificate";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["CertificateObject"] | null;
+            new: components["schemas"]["CertificateObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        ManagementStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "management";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["ManagementObject"] | null;
+            new: components["schemas"]["ManagementObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -30457,6 +30922,460 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_certificates: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CertificatePage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_certificate: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CertificateCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_certificates: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CertificateBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_certificate: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_certificate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CertificateInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_certificate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_certificate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["CertificatePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Certificate"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_certificate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_certificate_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                certificate_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CertificateState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_management: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Management"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_management: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ManagementInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Management"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Management"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_management: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["ManagementPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Management"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_management: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_management_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManagementState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_tuning: {
         parameters: {
             query?: {
@@ -30861,7 +31780,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "tuning";
                 id: string;
             };
             header?: never;

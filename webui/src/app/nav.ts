@@ -11,9 +11,11 @@ import {
   IconBan,
   IconBell,
   IconBinaryTree,
+  IconCertificate,
   IconChartSankey,
   IconClock,
   IconClockHour4,
+  IconDeviceDesktopCog,
   IconDeviceFloppy,
   IconDevices,
   IconFileImport,
@@ -166,6 +168,8 @@ const ICONS: Readonly<Record<string, Icon>> = {
   "alert-rules": IconBell,
   "syslog-targets": IconFileText,
   identity: IconId,
+  certificates: IconCertificate,
+  management: IconDeviceDesktopCog,
 };
 
 /** Of a kind that has no icon of its own. */

@@ -35,7 +35,7 @@ export type Shape =
       control?: "hours";
     }
   | { type: "rows"; fields: readonly Field[]; most: number }
-  | { type: "secret"; made?: boolean }
+  | { type: "secret"; made?: boolean; lines?: boolean }
   | { type: "moment" }
   | { type: "position" }
   | { type: "json" };

@@ -23,6 +23,7 @@ from weir.fields import (
     IdForm,
     Label,
     Many,
+    Pem,
     Position,
     Ref,
     Rows,
@@ -127,6 +128,8 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
             return base.Text(
                 min_length=field.min_chars, max_length=field.max_chars, lines=field.lines, **said
             )
+        case Pem():
+            return base.Text(min_length=1, max_length=field.max_chars, lines=True, **said)
         case Label():
             return base.identifier(**said)
         case Ref():

@@ -199,12 +199,24 @@ export function SecretField(props: Of<"secret">) {
     );
   return (
     <div>
-      <PasswordInput
-        {...said(props)}
-        autoComplete="new-password"
-        value={text}
-        onChange={(event) => set({ text: event.currentTarget.value })}
-      />
+      {shape.lines === true ? (
+        <Textarea
+          {...said(props)}
+          autoComplete="off"
+          spellCheck={false}
+          minRows={3}
+          styles={MONO}
+          value={text}
+          onChange={(event) => set({ text: event.currentTarget.value })}
+        />
+      ) : (
+        <PasswordInput
+          {...said(props)}
+          autoComplete="new-password"
+          value={text}
+          onChange={(event) => set({ text: event.currentTarget.value })}
+        />
+      )}
       {isSet ? (
         <Button mt={4} size="compact-sm" onClick={() => set({ wish: "keep", text: "" })}>
           Keep the old one
