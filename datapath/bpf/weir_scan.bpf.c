@@ -19,6 +19,8 @@
 #include "weir/hash.h"
 #include "weir/scan.h"
 
+#include "namespaces.h"
+
 const volatile __u32 scan_namespace = 0; /* its inode */
 
 struct {
@@ -29,22 +31,6 @@ struct {
 } scan_sources SEC(".maps");
 
 /* Of the kernel, as far as it is read. */
-struct ns_common {
-	unsigned int inum;
-} __attribute__((preserve_access_index));
-
-struct net {
-	struct ns_common ns;
-} __attribute__((preserve_access_index));
-
-typedef struct {
-	struct net *net;
-} possible_net_t;
-
-struct net_device {
-	possible_net_t nd_net;
-} __attribute__((preserve_access_index));
-
 struct fib_nh_common {
 	struct net_device *nhc_dev;
 } __attribute__((preserve_access_index));

@@ -311,6 +311,8 @@ void weir_watched_look(struct weir *weir); /* a part at a time; sets `is_wrong` 
 
 /* support.c: for libbpf, whose words an error's number makes up for */
 enum libbpf_print_level;
+/* The inode of the calling thread's network namespace, as programs see it. */
+int weir_own_namespace(uint32_t *inode);
 int weir_silent(enum libbpf_print_level level, const char *format, va_list arguments);
 
 /* section.c: put an object's map or section of this name, if it has one, onto a map that is there already */

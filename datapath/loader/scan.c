@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -41,17 +40,15 @@ int weir_scan_open(struct weir_scan_run **out)
 {
 	struct weir_scan_run *run = calloc(1, sizeof(*run));
 	libbpf_print_fn_t before;
-	struct stat own;
-	int error;
+	uint32_t own;
+	int error = weir_own_namespace(&own);
 
-	if (!run)
-		return weir_fail(ENOMEM, "no memory");
-	if (stat("/proc/thread-self/ns/net", &own)) {
+	if (error || !run) {
 		free(run);
-		return weir_fail(errno, "the network namespace is not known: %s", strerror(errno));
+		return error ? error : weir_fail(ENOMEM, "no memory");
 	}
 	before = libbpf_set_print(weir_silent);
-	error = load(run, own.st_ino);
+	error = load(run, own);
 	libbpf_set_print(before);
 	if (error) {
 		free(run);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <bpf/libbpf.h>
 
@@ -25,6 +26,16 @@ int weir_fail(int error, const char *format, ...)
 	vsnprintf(weir_error_text, sizeof(weir_error_text), format, arguments);
 	va_end(arguments);
 	return -error;
+}
+
+int weir_own_namespace(uint32_t *inode)
+{
+	struct stat own;
+
+	if (stat("/proc/thread-self/ns/net", &own))
+		return weir_fail(errno, "the network namespace is not known: %s", strerror(errno));
+	*inode = own.st_ino;
+	return 0;
 }
 
 int weir_silent(enum libbpf_print_level level, const char *format, va_list arguments)

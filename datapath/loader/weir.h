@@ -316,6 +316,24 @@ void weir_scan_close(struct weir_scan_run *run);
 int weir_scan_watch(struct weir_scan_run *run, int on);
 int weir_scan_read(struct weir_scan_run *run, uint32_t least, struct weir_scan_state *out, uint32_t capacity);
 
+/* Packets that were dropped for one reason, as this kernel numbers them, at one interface (0: of none, or the table was full). */
+struct weir_dropped_state {
+	uint32_t reason, ifindex;
+	uint64_t packets;
+};
+
+/*
+ * Count why the kernel drops packets of the caller's network namespace, while it is watched. It needs no struct weir, and reading
+ * needs no privilege. -EOPNOTSUPP: this kernel does not tell.
+ */
+struct weir_dropped_run;
+int weir_dropped_open(struct weir_dropped_run **out);
+void weir_dropped_close(struct weir_dropped_run *run);
+int weir_dropped_watch(struct weir_dropped_run *run, int on); /* on: forget what was counted and begin */
+int weir_dropped_read(struct weir_dropped_run *run, struct weir_dropped_state *out, uint32_t capacity);
+/* As this kernel names it, without SKB_DROP_REASON_; empty where it has no name. Valid until it is closed. */
+const char *weir_dropped_name(struct weir_dropped_run *run, uint32_t reason);
+
 /*
  * Give a frame to a port, and catch it behind our programs before it leaves by another one (weir/prove.h). One frame at a
  * time; what is attached ends with the handle.

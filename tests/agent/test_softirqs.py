@@ -11,18 +11,19 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab import netns
+from tests.agent.attached import programs
 from tests.agent.crowd import PORT, ROUTER, listeners, send_syns
+from tests.agent.refusals import why_not_looked_at
 from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath import bpf_run
 from tests.polling import until
-from weir.agent.sampler import Sampler
 from weir.agent.softirq_watch import SoftirqWatch
 from weir.probes.softirq_rows import STEPS, SoftirqRows, quantile_ns, step_ns
 
@@ -46,10 +47,12 @@ while True:
 """
 _PROBE = """
 import sys
+from weir.probes.dropped_rows import DroppedRows
 from weir.probes.lookup_meter import LookupMeter
 from weir.probes.softirq_rows import SoftirqRows
-rows = SoftirqRows(sys.argv[1])
-rows.watch(True); rows.watch(False); rows.read()
+for counts in (SoftirqRows, DroppedRows):
+    rows = counts(sys.argv[1])
+    rows.watch(True); rows.watch(False); rows.read()
 LookupMeter(sys.argv[1]).routes()
 print("ok")
 """
@@ -166,23 +169,10 @@ def test_packets_that_wait_behind_a_crowd_are_a_finding_that_names_it(rig: Rig) 
         until("it is over, under the same load", lambda: not said())
 
 
-def programs(rig: Rig) -> set[int]:
-    """Of the links at tracepoints that the agent holds now."""
-    found = set()
-    for path in Path(f"/proc/{rig.agent_process.pid}/fdinfo").iterdir():
-        with suppress(FileNotFoundError):  # it has ended meanwhile
-            text = path.read_text()
-            if re.search(r"^link_type:\s+(tracing|raw_tracepoint)", text, re.MULTILINE):
-                number = int(re.search(r"^prog_id:\s+(\d+)", text, re.MULTILINE)[1])
-                if bpf_run.program_name(number) in NAMES:
-                    found.add(number)
-    return found
-
-
 def test_nothing_is_attached_between_windows_nor_after_the_agent_was_killed(rig: Rig) -> None:
-    until("a window", lambda: len(programs(rig)) == len(NAMES))
-    until("nothing between", lambda: not any(programs(rig) for _ in range(IN_A_ROW)))
-    held = until("a window", lambda: len(programs(rig)) == len(NAMES) and programs(rig))
+    until("a window", lambda: len(programs(rig, NAMES)) == len(NAMES))
+    until("nothing between", lambda: not any(programs(rig, NAMES) for _ in range(IN_A_ROW)))
+    held = until("a window", lambda: len(programs(rig, NAMES)) == len(NAMES) and programs(rig, NAMES))
     rig.kill_agent()
     until("the programs are gone", lambda: not any(bpf_run.has_program(number) for number in held))
     rig.start_agent("--look-interval-s", "1")
@@ -226,18 +216,8 @@ def test_what_the_kernel_refuses_is_said_and_the_rest_is_looked_at() -> None:
     def refused() -> SoftirqRows:
         raise PermissionError(1, "the kernel refuses programs at the tracepoints of softirqs: not permitted")
 
-    watch = SoftirqWatch(0.01, refused)
-    sampler = Sampler(10.0, softirqs=watch)
-    sampler.start()
-    try:
-        until("it was tried", lambda: watch._refused)
-        sampler.look()
-        said = sampler.table()["findings"]({}, None)
-    finally:
-        sampler.stop()
-    unseen = {item["id"]: item["reason"] for item in said["not_looked_at"]}
-    assert unseen["softirqs"].startswith("the kernel refuses programs")
-    assert {"cores", "sockets"} <= {item["id"] for item in said["looked_at"]}
+    why = why_not_looked_at("softirqs", SoftirqWatch(0.01, refused))
+    assert why.startswith("the kernel refuses programs")
 
 
 def test_steps_are_quarters_of_octaves_and_quantiles_their_upper_ends() -> None:

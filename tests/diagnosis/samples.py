@@ -8,7 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from weir.diagnosis.findings import Findings
-from weir.diagnosis.sample import Core, Port, RouteLookups, Sample, Scan, SoftirqWindow, Table, UplinkLook
+from weir.diagnosis.sample import (
+    Core,
+    DropWindow,
+    Port,
+    RouteLookups,
+    Sample,
+    Scan,
+    SoftirqWindow,
+    Table,
+    UplinkLook,
+)
 
 PERIOD_S = 5.0
 TICKS = 500  # of one core in a period, at 100 Hz
@@ -33,6 +43,7 @@ def well(step: int, **other: Any) -> Sample:
         "route_lookups": RouteLookups(65, 400, None),
         "softirqs": SoftirqWindow(1.0, ()),
         "scans": (Scan("198.51.100.9/32", 4_000.0, 50_000.0),),
+        "drop_reasons": DropWindow(1.0, ()),
         "uplinks": {"fibre": UplinkLook(None)},
     }
     return Sample(PERIOD_S * step, int(1000 * PERIOD_S * step), **{**known, **other})

@@ -12,6 +12,8 @@ from tests.diagnosis.samples import cores, judged, unseen, well
 from weir.diagnosis.findings import LOOKS_KEPT, LOOKS_TO_RAISE, RULES
 from weir.diagnosis.sample import (
     Chain,
+    DropRow,
+    DropWindow,
     Port,
     RouteLookups,
     Scan,
@@ -36,6 +38,11 @@ def softirq(vector: str, **found: int) -> SoftirqWindow:
     """A window of its own in which one vector on core 1 has these counts."""
     given = {"late": 0, "dear": 0, "wait_most_ns": 2_500_000, "run_most_ns": 400_000, **found}
     return SoftirqWindow(1.0, (Softirq(1, vector, behind="NET_RX", wait_task="a", run_task="b", **given),))
+
+
+def drops(seconds: float, **packets: int) -> DropWindow:
+    """A window of its own in which so many packets were dropped at wan0, by reason."""
+    return DropWindow(seconds, tuple(DropRow(reason, "wan0", count) for reason, count in packets.items()))
 
 
 SICK: dict[str, tuple[str, str, Look]] = {
@@ -96,6 +103,14 @@ SICK: dict[str, tuple[str, str, Look]] = {
     "few packets take long": (
         "long-softirq", "NET_RX", lambda _step: {"softirqs": softirq("NET_RX", dear=11)},
     ),
+    "the stack drops much of what came": (
+        "stack-drops",
+        "wan0",
+        lambda step: {
+            "cores": cores(step, {"packets": 500_000}),
+            "drop_reasons": drops(1.0, NEIGH_FAILED=101, IP_CSUM=30),
+        },
+    ),
     "sources are looked up": ("second-lookup", "all", always(reverse_path=("all",))),
 }  # fmt: skip
 
@@ -113,6 +128,23 @@ HEALTHY: dict[str, Look] = {
         "softirqs": softirq("RCU", late=900),
     },
     "a few runs take long": lambda _step: {"softirqs": softirq("NET_RX", dear=10)},
+    "the stack drops a few": lambda step: {
+        "cores": cores(step, HALF),
+        "drop_reasons": drops(1.0, NEIGH_FAILED=100),
+    },
+    "a short window drops a few": lambda step: {
+        "cores": cores(step, HALF),
+        "drop_reasons": drops(0.2, NEIGH_FAILED=90),
+    },
+    "the stack drops few of very many": lambda _step: {"drop_reasons": drops(1.0, NEIGH_FAILED=4000)},
+    "others drop, and what nobody misses is dropped": lambda step: {
+        "cores": cores(step, HALF),
+        "drop_reasons": drops(1.0, NETFILTER_DROP=9000, NOT_SPECIFIED=9000, SOCKET_FILTER=9000),
+    },
+    "strangers knock, and TCP drops what it has": lambda step: {
+        "cores": cores(step, HALF),
+        "drop_reasons": drops(1.0, NO_SOCKET=9000, TCP_OLD_DATA=9000, CPU_BACKLOG=9000),
+    },
     "all cores are full": always(),
     "one core is full and loses nothing": lambda step: {"cores": cores(step, {"softirq": 100}, IDLE, IDLE)},
     "a machine of one core is full": lambda step: {"cores": cores(step, FULL)},
@@ -215,6 +247,18 @@ def test_a_finding_about_softirqs_names_who_ran() -> None:
         "NET_TX softirqs wait for 1 ms and more, 60 1/s; the longest 2.5 ms, on core 1 behind NET_RX, "
         "when a was to run."
     )
+
+
+def test_a_finding_about_drops_names_the_reason_with_most_packets() -> None:
+    sick = [
+        well(step, cores=cores(step, HALF), drop_reasons=drops(1.0, IP_RPFILTER=150, A_NEW_ONE=400))
+        for step in range(5)
+    ]
+    [said] = findings_json(judged(sick), sick[-1])["findings"]
+    assert said["sentence"] == (
+        "At wan0 the network stack drops 400 packets/s, 100 % of what the router receives: A_NEW_ONE."
+    )
+    assert said["numbers"][0]["threshold"] == 100
 
 
 def test_the_figure_of_routes_is_told_where_nothing_is_wrong() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from tests.http.test_backup import saved, send
 from tests.http.world import Client
 from tests.polling import until
+from weir.tools import TOOLS
 
 
 def etag(api: Client, path: str) -> str:
@@ -389,13 +390,14 @@ STEPS: dict[str, Step] = {
     "updates.choose_slot": ("system.slot", post("/system/update/slot", {"slot": "B"})),
     "updates.restart_router": ("system.restart", post("/system/restart")),
     **{
-        f"tools.run_{name}": ("tool.run", post(f"/tools/{name}", body))
+        f"tools.{TOOLS[name].operation}": ("tool.run", post(f"/tools/{name}", body))
         for name, body in (
             ("ping", {"target": "127.0.0.1", "count": 1}),
             ("mtr", {"target": "127.0.0.1", "rounds": 1}),
             ("lookup", {"name": "a.example", "server": "127.0.0.1"}),
             ("arping", {"interface": "lo", "address": "192.0.2.1", "count": 1}),
             ("torch", {"interface": "lo", "seconds": 1}),
+            ("drop-reasons", {"seconds": 1}),
             ("softirqs", {"seconds": 1}),
             ("meter", {"count": 1}),
             ("capture", {"interface": "lo", "seconds": 1}),

@@ -240,7 +240,7 @@ def _keep(case: Any, seeded: World) -> None:
     _aimed(case).call_and_validate(headers=headers, checks=CHECKS)
 
 
-RUNS = [f"run_{name}" for name in EVERY]
+RUNS = [tool.operation for tool in EVERY.values()]
 """Each goes on for seconds; only what it is asked is compared with the document."""
 
 

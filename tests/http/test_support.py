@@ -48,7 +48,7 @@ def test_these_operations_change_something_for_support_and_no_others() -> None:
         *("POST /candidate", "DELETE /candidate", "PUT /candidate/changes", "DELETE /candidate/changes/1/1"),
         *("POST /candidate/unstage", "POST /candidate/resolve", "POST /candidate/commit"),
         *("POST /config/confirm", "POST /config/revert"),
-        *("POST /tools/arping", "POST /tools/blink", "POST /tools/lookup"),
+        *("POST /tools/arping", "POST /tools/blink", "POST /tools/drop-reasons", "POST /tools/lookup"),
         *("POST /tools/iperf", "POST /tools/meter", "POST /tools/mtr"),
         *("POST /tools/ping", "POST /tools/softirqs", "POST /tools/torch"),
         *("POST /tools/speed", "POST /tools/speed/1/upload"),

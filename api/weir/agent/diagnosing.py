@@ -14,6 +14,7 @@ from weir.adapters.netlink import Links
 from weir.agent.alerts import Alerts
 from weir.agent.configuration import Configuration
 from weir.agent.customer_line import CustomerLine
+from weir.agent.drop_watch import DropWatch
 from weir.agent.given_leases import GivenLeases
 from weir.agent.hosts import Hosts
 from weir.agent.lookup_times import LookupTimes
@@ -26,21 +27,26 @@ from weir.agent.speed import SpeedDesk
 from weir.agent.tools import Tools
 from weir.agent.torch import Seat, TorchDesk, crowded, library_seat
 from weir.agent.uplink_monitor import UplinkMonitor
+from weir.agent.watch import Watch
 from weir.backends.dhcp import DhcpBackend
+from weir.probes.dropped_rows import DroppedRows
 from weir.probes.lookup_meter import LookupMeter
 from weir.probes.scan_sources import ScanSources
 from weir.probes.softirq_rows import SoftirqRows
-from weir.tools import IPERF, METER, SOFTIRQS, TORCH
+from weir.tools import DROP_REASONS, IPERF, METER, SOFTIRQS, TORCH
 
 
 def sampler(
     period_s: float, uplinks: UplinkMonitor, alerts: Alerts, library: str, stack: ExitStack
 ) -> Sampler:
     """Looks from now on, until `stack` is left."""
-    softirqs = SoftirqWatch(period_s, partial(SoftirqRows, library))
+    watches: dict[str, Watch[Any, Any]] = {
+        "softirqs": SoftirqWatch(period_s, partial(SoftirqRows, library)),
+        "scans": ScanWatch(period_s, partial(ScanSources, library), Counters().cores),
+        "drop_reasons": DropWatch(period_s, partial(DroppedRows, library)),
+    }
     lookups = LookupTimes(partial(LookupMeter, library))
-    scans = ScanWatch(period_s, partial(ScanSources, library), Counters().cores)
-    looking = Sampler(period_s, uplinks.looks, alerts.looked, softirqs, scans, lookups)
+    looking = Sampler(period_s, uplinks.looks, alerts.looked, watches, lookups)
     looking.start()
     stack.callback(looking.stop)
     return looking
@@ -62,6 +68,7 @@ def beside(
     seats: dict[str, Callable[[Any], Seat]] = {
         TORCH.name: torch.seat,
         IPERF.name: SpeedDesk(configuration, line.line).seat,
+        DROP_REASONS.name: lambda _asked: library_seat(datapath.library),
         SOFTIRQS.name: lambda _asked: library_seat(datapath.library),
         METER.name: lambda _asked: library_seat(datapath.library, crowded()),
     }

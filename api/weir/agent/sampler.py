@@ -20,8 +20,7 @@ from weir.adapters import kernel_counters, listeners
 from weir.adapters.kernel_counters import Counters
 from weir.adapters.link_queues import LinkQueues, link_queues
 from weir.agent.lookup_times import LookupTimes
-from weir.agent.scan_watch import ScanWatch
-from weir.agent.softirq_watch import SoftirqWatch
+from weir.agent.watch import Watch
 from weir.diagnosis.figures import in_figures
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.processors import UNITS, Spent, spent
@@ -46,17 +45,15 @@ class Sampler:
         period_s: float,
         uplinks: Callable[[], Mapping[str, UplinkLook]] = dict,
         looked: Callable[[Sequence[dict[str, Any]]], None] = lambda findings: None,
-        softirqs: SoftirqWatch | None = None,
-        scans: ScanWatch | None = None,
+        watches: Mapping[str, Watch[Any, Any]] | None = None,
         lookups: LookupTimes | None = None,
         counters: Counters | None = None,
     ) -> None:
-        """`looked` gets the findings after each look, by the thread that looks. `softirqs` is started and
-        stopped with it."""
+        """`looked` gets the findings after each look, by the thread that looks. `watches`, by the
+        field of `Sample` that has what they find, are started and stopped with it."""
         self._looked = looked
-        self._softirqs = softirqs
+        self._watches = watches or {}
         self._lookups = lookups
-        self._scans = scans
         self._counters = counters or Counters()
         self._period_s = period_s
         self._uplinks = uplinks
@@ -76,19 +73,15 @@ class Sampler:
         return {"findings": self._to_json, "figures": self._figures, "try_remedy": self._try}
 
     def start(self) -> None:
-        if self._softirqs is not None:
-            self._softirqs.start()
-        if self._scans is not None:
-            self._scans.start()
+        for watch in self._watches.values():
+            watch.start()
         self._thread.start()
 
     def stop(self) -> None:
         """Nothing more is looked at."""
         self._stopped.set()
-        if self._softirqs is not None:
-            self._softirqs.stop()
-        if self._scans is not None:
-            self._scans.stop()
+        for watch in self._watches.values():
+            watch.stop()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -123,9 +116,8 @@ class Sampler:
             "ports": self._ports,
             "grace_s": kernel_counters.grace_s,
             "route_lookups": self._lookups.routes if self._lookups else lambda: None,
-            "softirqs": self._softirqs.found if self._softirqs else lambda: None,
-            "scans": self._scans.found if self._scans else lambda: None,
             "uplinks": self._uplinks,
+            **{name: watch.found for name, watch in self._watches.items()},
         }
         if self._taken % SELDOM == 0:
             self._known = self._asked("ports", link_queues)

@@ -7,40 +7,21 @@ with this process.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
-from weir.agent.watch import Watch
+from weir.agent.watch import WindowWatch
 from weir.diagnosis.sample import Softirq, SoftirqWindow
 from weir.probes.softirq_rows import Row, SoftirqRows
 
-WINDOW_SHARE = 0.2
-"""Of the time between two looks of the sampler."""
-GAP_LOOKS, SOON_LOOKS = 3, 0.8
-"""Times between looks that lie between two windows."""
-RETRY_GAPS = 40
-"""So many windows later it is tried again where the kernel refused."""
 
-
-class SoftirqWatch(Watch[SoftirqRows, SoftirqWindow]):
+class SoftirqWatch(WindowWatch[SoftirqRows, SoftirqWindow]):
     """Finds how long softirqs waited and ran."""
 
     name = "softirqs"
 
-    def __init__(self, period_s: float, opens: Callable[[], SoftirqRows]) -> None:
-        super().__init__(period_s, RETRY_GAPS * GAP_LOOKS * period_s, opens)
+    def _read(self, opened: SoftirqRows, seconds: float) -> SoftirqWindow:
+        return SoftirqWindow(seconds, tuple(_softirq(row) for row in opened.read()))
 
-    def _watch(self, opened: SoftirqRows) -> None:
-        """One window after the other, until the end."""
-        gap_looks: float = GAP_LOOKS
-        while not self._stopped.wait(gap_looks * self._period_s):
-            begun_s = time.monotonic()
-            opened.watch(True)
-            self._stopped.wait(WINDOW_SHARE * self._period_s)
-            opened.watch(False)
-            seen = tuple(_softirq(row) for row in opened.read())
-            self._found = SoftirqWindow(time.monotonic() - begun_s, seen)
-            gap_looks = SOON_LOOKS if any(one.late or one.dear for one in seen) else GAP_LOOKS
+    def _shows(self, found: SoftirqWindow) -> bool:
+        return any(one.late or one.dear for one in found.rows)
 
 
 def _softirq(row: Row) -> Softirq:

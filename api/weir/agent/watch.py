@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import closing
@@ -16,6 +17,13 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from weir.model.problem import Unavailable
 
 log = logging.getLogger(__name__)
+
+WINDOW_SHARE = 0.2
+"""Of the time between two looks of the sampler."""
+GAP_LOOKS, SOON_LOOKS = 3, 0.8
+"""Times between looks that lie between two windows."""
+RETRY_GAPS = 40
+"""So many windows later it is tried again where the kernel refused."""
 
 
 class Closable(Protocol):
@@ -78,3 +86,36 @@ class Watch(ABC, Generic[S, F]):
         self._refused = why
         log.info("%s are not watched: %s", self.name, why)
         self._stopped.wait(self._retry_s)
+
+
+class Opened(Closable, Protocol):
+    def watch(self, on: bool) -> None: ...
+
+
+W = TypeVar("W", bound=Opened)
+
+
+class WindowWatch(Watch[W, F]):
+    """A sixteenth of the time is watched, and a fifth after a window that showed something."""
+
+    def __init__(self, period_s: float, opens: Callable[[], W]) -> None:
+        super().__init__(period_s, RETRY_GAPS * GAP_LOOKS * period_s, opens)
+
+    @abstractmethod
+    def _read(self, opened: W, seconds: float) -> F:
+        """What was counted in a window of so long."""
+
+    @abstractmethod
+    def _shows(self, found: F) -> bool:
+        """Whether the next window is to come sooner."""
+
+    def _watch(self, opened: W) -> None:
+        gap_looks: float = GAP_LOOKS
+        while not self._stopped.wait(gap_looks * self._period_s):
+            begun_s = time.monotonic()
+            opened.watch(True)
+            self._stopped.wait(WINDOW_SHARE * self._period_s)
+            opened.watch(False)
+            found = self._read(opened, time.monotonic() - begun_s)
+            self._found = found
+            gap_looks = SOON_LOOKS if self._shows(found) else GAP_LOOKS

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weir.diagnosis import ports, processors, scans, softirqs, tables, uplinks
+from weir.diagnosis import drop_reasons, ports, processors, scans, softirqs, tables, uplinks
 from weir.diagnosis.sample import Sample
 from weir.diagnosis.symptom import Rule, Span, Symptom
 from weir.diagnosis.trial import Trial
@@ -31,6 +31,7 @@ RULES: Sequence[tuple[Rule, tuple[str, ...], tuple[str, ...]]] = (
     (tables.full_neighbours, ("neighbours-full",), ("neighbours",)),
     (tables.full_connections, ("connections-full",), ("connections",)),
     (scans.scans, ("scan",), ("scans",)),
+    (drop_reasons.stack_drops, ("stack-drops",), ("drop_reasons", "cores")),
     (tables.crowded_addresses, ("crowded-listener",), ("chains",)),
     (tables.overflows, ("listener-overflow",), ("overflows",)),
     (tables.unread_sockets, ("socket-unread",), ("sockets",)),
@@ -41,7 +42,7 @@ RULES: Sequence[tuple[Rule, tuple[str, ...], tuple[str, ...]]] = (
     (uplinks.down, ("uplink-down",), ("uplinks",)),
 )
 """Each rule with the codes that it gives and the fields of `Sample` that it cannot do without."""
-WINDOWS = ("softirqs",)
+WINDOWS = ("softirqs", "drop_reasons")
 """Fields that stay the same object until they were looked at again: only then there is something to judge."""
 
 

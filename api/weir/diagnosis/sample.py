@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +88,34 @@ class Softirq:
 
 
 @dataclass(frozen=True, slots=True)
-class SoftirqWindow:
-    """What was seen while softirqs were watched. Each window is an object of its own."""
-
-    seconds: float
-    rows: tuple[Softirq, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Scan:
     """A source (a prefix), and for how many destinations a second routes were looked up for it, how often."""
 
     source: str
     destinations_ps: float
     lookups_ps: float
+
+
+@dataclass(frozen=True, slots=True)
+class DropRow:
+    """Packets that the kernel dropped in a window, for a reason as it names it; "" where it knows no
+    interface."""
+
+    reason: str
+    interface: str
+    packets: int
+
+
+@dataclass(frozen=True)
+class Window(Generic[R]):
+    """What was seen while something was watched. Each window is an object of its own."""
+
+    seconds: float
+    rows: tuple[R, ...]
+
+
+SoftirqWindow = Window[Softirq]
+DropWindow = Window[DropRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +155,8 @@ class Sample:
     """The last window."""
     scans: tuple[Scan, ...] | None = None
     """Sources of many destinations; none where the router receives little."""
+    drop_reasons: DropWindow | None = None
+    """The last window."""
     uplinks: Mapping[str, UplinkLook] | None = None
     """By their ids."""
     unseen: Mapping[str, str] = field(default_factory=dict)

@@ -120,6 +120,17 @@ AILMENTS: Mapping[str, Ailment] = {
             _THREADS,
         ),
     ),
+    "stack-drops": Ailment(
+        "E2",
+        "warning",
+        "The network stack drops packets",
+        "At {subject} the network stack drops {drops_ps}, {dropped_share} of what the router receives: "
+        "{who}.",
+        (
+            Remedy("see-reasons", "See all reasons and interfaces in *Tools* (`weir drop-reasons`), and in "
+                   "torch of the interface who sends."),
+        ),
+    ),
     "softirq-late": Ailment(
         "E3",
         "warning",
@@ -245,6 +256,7 @@ LOOKS: Mapping[str, str] = {
     "sockets": "UDP sockets that are not read",
     "softirqs": "how long softirqs wait and run",
     "scans": "sources of very many destinations, while the router receives 2,000 packets/s or more",
+    "drop_reasons": "why the network stack drops packets, a sixteenth of the time",
     "uplinks": "whether the checks of uplinks are answered",
     "route_lookups": "how long a lookup of an IPv4 route takes",
     "reverse_path": "whether the kernel checks the way back to each source",

@@ -32,6 +32,7 @@ CODES = (
     "slow-route-lookup",
     "socket-unread",
     "softirq-late",
+    "stack-drops",
     "uplink-down",
 )
 """Those of `weir.diagnosis.texts.AILMENTS`; a declaration cannot look there."""

@@ -3,27 +3,22 @@
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
 
+from weir.probes.library import told
 from weir.probes.lookup_meter import LookupMeter, route_count
 from weir.probes.output import Output
 from weir.tools.meter import Meter
 
 GAP_S = 1.0
 ROUTES = "IPv4 routes"
-_MESSAGE_BYTES = 1 << 14
 
 
 def run(asked: Meter, output: Output, confine: Callable[[], None]) -> None:
-    with socket.socket(fileno=os.dup(sys.stdin.fileno())) as agent:
-        told = json.loads(agent.recv(_MESSAGE_BYTES))
-    with closing(LookupMeter(told["library"])) as meter:
+    said = told()
+    with closing(LookupMeter(said["library"])) as meter:
         confine()
         begun_s = time.monotonic()
         for second in range(asked.count):
@@ -34,6 +29,6 @@ def run(asked: Meter, output: Output, confine: Callable[[], None]) -> None:
                 output.tell("lookup", what="route, random ones", took_ns=times.random_ns, entries=routes)
             except OSError as error:
                 output.tell("unseen", what=ROUTES, why=error.strerror or str(error))
-            for address, sockets in told["listeners"]:
+            for address, sockets in said["listeners"]:
                 took_ns = meter.listener(address)
                 output.tell("lookup", what=f"listener {address}", took_ns=took_ns, entries=sockets)

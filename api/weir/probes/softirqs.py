@@ -3,27 +3,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
+from weir.probes.library import told
 from weir.probes.output import Output
 from weir.probes.softirq_rows import Row, SoftirqRows, Steps, quantile_ns
 from weir.tools.softirqs import Softirqs
 
 GAP_S = 1.0
-_MESSAGE_BYTES = 1 << 12
 
 
 def run(asked: Softirqs, output: Output, confine: Callable[[], None]) -> None:
-    with socket.socket(fileno=os.dup(sys.stdin.fileno())) as agent:
-        library = json.loads(agent.recv(_MESSAGE_BYTES))["library"]
-    with closing(SoftirqRows(library)) as counted:
+    with closing(SoftirqRows(told()["library"])) as counted:
         counted.watch(True)
         confine()
         begun_s = time.monotonic()

@@ -7,6 +7,7 @@ tools; it runs in `weir.service.speed`.
 """
 
 from weir.tools.capture import CAPTURE
+from weir.tools.drop_reasons import DROP_REASONS
 from weir.tools.echo import MTR, PING
 from weir.tools.iperf import IPERF
 from weir.tools.local import ARPING, BLINK
@@ -18,9 +19,13 @@ from weir.tools.tool import Tool
 from weir.tools.torch import TORCH
 
 TOOLS: dict[str, Tool] = {
-    tool.name: tool for tool in (PING, MTR, LOOKUP, ARPING, TORCH, CAPTURE, SOFTIRQS, METER, IPERF, BLINK)
+    tool.name: tool
+    for tool in (
+        *(PING, MTR, LOOKUP, ARPING, TORCH, CAPTURE, DROP_REASONS),
+        *(SOFTIRQS, METER, IPERF, BLINK),
+    )
 }
 """What the agent runs."""
 EVERY: dict[str, Tool] = {**TOOLS, SPEED.name: SPEED}
 
-__all__ = ["EVERY", "IPERF", "METER", "SOFTIRQS", "SPEED", "TOOLS", "TORCH", "Tool"]
+__all__ = ["DROP_REASONS", "EVERY", "IPERF", "METER", "SOFTIRQS", "SPEED", "TOOLS", "TORCH", "Tool"]

@@ -47,6 +47,11 @@ class Tool:
     is_whole: Callable[[bytes], bool] = lambda _tail: True
     """Whether a file ends as one does that nothing cut short."""
 
+    @property
+    def operation(self) -> str:
+        """What the API's document calls it: a name in programs."""
+        return f"run_{self.name.replace('-', '_')}"
+
     @cached_property
     def group(self) -> Group:
         """The arguments as one field, for schemas and forms."""

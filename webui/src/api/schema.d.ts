@@ -4688,6 +4688,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools/drop-reasons": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reasons of drops
+         * @description Why does the network stack drop packets, and at which interface? The kernel's own reasons, since the start of the run, the 20 most frequent. `counted_by`: as whose the packets are in the list of dropped packets, empty where that is not known. Of what queues, rules and checks of a port drop, which that list has by owner, there is only the sum (`owned`); of what the kernel gives no reason for, too (`unnamed`). Server-sent events. `drop`: rank, reason, interface, packets, packets_per_s, counted_by, means; `summary`: seconds, packets, owned, unnamed. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_drop_reasons"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tools/softirqs": {
         parameters: {
             query?: never;
@@ -12735,7 +12755,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -12763,7 +12783,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -12797,7 +12817,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -12823,7 +12843,7 @@ export interface components {
              */
             severity?: "notice" | "warning" | "error" | null;
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /** @description A finding that lasts is told again after that time. 0: it is not. */
@@ -14439,6 +14459,13 @@ export interface components {
              * @default 10000000
              */
             most_bytes: number;
+        };
+        DropReasonsRunInput: {
+            /**
+             * @description For how long.
+             * @default 10
+             */
+            seconds: number;
         };
         SoftirqsRunInput: {
             /**
@@ -32856,6 +32883,31 @@ export interface operations {
                 };
                 content: {
                     "application/x-pcapng": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_drop_reasons: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DropReasonsRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
                 };
             };
             default: components["responses"]["PROBLEM"];

@@ -71,7 +71,7 @@ def _view(tool: Tool) -> Callable[..., Response]:
             response.headers["X-Tool-Note"] = run.note
         return response
 
-    start.__name__ = f"run_{tool.name}"
+    start.__name__ = tool.operation
     start.__doc__ = f"{tool.title}\n\n{_documentation(tool)}"
     return start
 
