@@ -52,8 +52,9 @@ def own_mounts() -> None:
 
 
 def bind(folder: Path, place: Path) -> None:
-    """Have `place` be the folder as well."""
-    place.mkdir(parents=True, exist_ok=True)
+    """Have `place` be the folder as well, or the file."""
+    if folder.is_dir():
+        place.mkdir(parents=True, exist_ok=True)
     _mount(str(folder), str(place), None, MS_BIND)
 
 

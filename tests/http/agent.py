@@ -184,6 +184,7 @@ class Agent(FakeAgent):
             "hosts": lambda _params, _peer: {"total": len(self.hosts), "hosts": self.hosts},
             "log_tail": self._log(LogTail, "log_tail"),
             "log_lines": self._log(LogLines, "log_lines"),
+            "ssh_ticket": self._ssh_ticket,
             "leases": self._leases,
             "lease_changes": self._lease_changes,
         }

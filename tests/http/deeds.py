@@ -11,6 +11,9 @@ from tests.http.world import Client
 from tests.polling import until
 from weir.tools import TOOLS
 
+SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPHXDCSQ9kVhfKRHOnwQYpcIB9v4rLrbjyvhd3CW7"
+"""All but the last letters of keys."""
+
 
 def etag(api: Client, path: str) -> str:
     return str(api("GET", path).json["etag"])
@@ -297,6 +300,14 @@ STEPS: dict[str, Step] = {
         "bounded_source",
         {"id": "b1", "source": "198.51.100.7/32"},
         {"id": "b2", "source": "198.51.100.8/32"},
+    ),
+    "ssh-server.put_ssh_server": ("config.commit", put("/ssh-server", {"port": 2222})),
+    "ssh-server.patch_ssh_server": ("config.commit", patch("/ssh-server", {"port": 22})),
+    **collection(
+        "ssh-keys",
+        "ssh_key",
+        {"id": "k1", "account": "admin", "key": f"{SSH_KEY}zSm"},
+        {"id": "k2", "account": "admin", "key": f"{SSH_KEY}zSn"},
     ),
     **collection(
         "dhcp-servers",

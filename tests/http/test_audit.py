@@ -23,6 +23,7 @@ SILENT = {
     "wireguard-peers.make_wireguard_client": "a commit as any other (tests/kinds/test_wireguard.py)",
     "speed-test.upload_speed": "part of a run that has an entry",
     "auth.sign_in": "tests/service/test_users.py",
+    "auth.sign_in_by_ssh": "tests/service/test_ssh.py",
     "auth.sign_out": "tests/service/test_users.py",
     "auth.change_password": "tests/service/test_users.py",
     "auth.end_session": "tests/service/test_users.py",

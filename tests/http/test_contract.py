@@ -57,6 +57,7 @@ EXPLAINED = {
     "bad-range": "so is a range of addresses",
     "repeated": "JSON Schema cannot say that rows differ in one of their fields",
     "bad-key": "32 bytes in base64: the document gives the length",
+    "bad-ssh-key": "a public key of SSH is a grammar of its own, and its length is in it",
     "bad-member": "what a set holds is a grammar of its own",
     "bad-id": "the keys of a queue type's options have the form of ids",
     "bad-cursor": "a cursor is opaque: only one that the API gave is good",

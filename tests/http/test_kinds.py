@@ -18,6 +18,7 @@ SCHEMAS = json.loads((Path(__file__).parents[2] / "docs/api/openapi.json").read_
     "schemas"
 ]
 ALL_ADDED = set().union(*map(answers_add, DECLARED))
+SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPHXDCSQ9kVhfKRHOnwQYpcIB9v4rLrbjyvhd3CW7zSm"
 NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "queue": ("/queues/q9", {"name": "x"}),
     "queue-type": ("/queue-types/t9", {"type": "pfifo"}),
@@ -34,6 +35,8 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "zone-policy": ("/zone-policies/zp9", {"from_zone": "lan", "to_zone": "wan"}),
     "nat-rule": ("/nat-rules/n9", {"type": "none"}),
     "bounded-source": ("/bounded-sources/b9", {"source": "198.51.100.7/32"}),
+    "ssh-server": ("/ssh-server", {"port": 2222}),
+    "ssh-key": ("/ssh-keys/k9", {"account": "admin", "key": SSH_KEY}),
     "prefix-list": ("/prefix-lists/p9", {}),
     "prefix-list-entry": ("/prefix-list-entries/p10", {"prefix_list": "p9", "prefix": "192.0.2.0/24"}),
     "route-map": ("/route-maps/m9", {}),

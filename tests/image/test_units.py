@@ -16,6 +16,10 @@ from weir.agent.options import CA_BUNDLE, lasting, parser
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.dns import DnsBackend
 from weir.backends.ntp import NtpBackend
+from weir.backends.ssh import UNIT as SSH_UNIT
+from weir.backends.ssh import SshBackend
+from weir.backends.ssh_config import CONF
+from weir.kinds.ssh_server import SSH_USER
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAY = ROOT / "board/overlay"
@@ -94,6 +98,7 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
         ("chrony.service", "chrony.conf", NtpBackend(state_dir / "ntp", sets_clock=True).daemon),
         ("radvd.service", "radvd.conf", _announcer(state_dir).daemon),
         ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", CA_BUNDLE, is_unit=True).daemon),
+        (SSH_UNIT, CONF, SshBackend(state_dir / "ssh", Path("/nowhere"), is_unit=True).daemon),
     ):
         units = [*OVERLAY.rglob(name), *OVERLAY.rglob(f"{name}.d/*.conf")]
         text = "\n".join(unit.read_text(encoding="utf-8") for unit in units)
@@ -105,8 +110,15 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     assert f"User={unbound.USER}\n" in unit and f"\t{unbound.USER} -1 {unbound.USER} -1 " in users
     for defconfig in (ROOT / "configs").iterdir():
         lines = defconfig.read_text(encoding="utf-8").splitlines()
-        packages = ("UNBOUND", "CA_CERTIFICATES", "RADVD", "PPPD")
+        packages = ("UNBOUND", "CA_CERTIFICATES", "RADVD", "PPPD", "OPENSSH")
         assert {f"BR2_PACKAGE_{name}=y" for name in packages} <= set(lines)
+
+
+def test_sessions_of_ssh_have_a_user_and_outlast_sshd() -> None:
+    unit = (OVERLAY / "usr/lib/systemd/system" / SSH_UNIT).read_text(encoding="utf-8")
+    assert "KillMode=process\n" in unit and "Restart=no\n" in unit and "NoNewPrivileges=yes\n" in unit
+    users = (ROOT / "package/weir-api/weir-api.mk").read_text(encoding="utf-8")
+    assert f"\t{SSH_USER} -1 {SSH_USER} -1 * - /bin/sh - " in users
 
 
 def test_the_unit_of_a_pppoe_session_dials_with_what_the_agent_writes() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from weir.agent.secrets import Secrets
 from weir.agent.states import Learn, States
 from weir.model.codec import from_json
-from weir.model.problem import ApplyFailed, Conflict
+from weir.model.problem import ApplyFailed, Conflict, Invalid
 from weir.store import ConfigStore
 from weir.store.rows import encode
 from weir.wire.protocol import NOT_PREPARED, encode_line
@@ -55,6 +55,8 @@ class FakeAgent:
         self._lock = threading.Lock()
         self.learnt: dict[str, dict[str, dict[str, Any]]] = {}
         """What the agent tells of objects, by kind and id."""
+        self.tickets: dict[str, dict[str, Any]] = {}
+        """What a ticket of SSH opens: key and account."""
         self.states = States(_Sources(self.learnt))
         self.secrets = Secrets(database.parent / "root")
         self._server = AgentServer(
@@ -69,6 +71,7 @@ class FakeAgent:
                 "details": self._details,
                 "adopt": self._adopt,
                 "running": self._running,
+                "ssh_ticket": self._ssh_ticket,
                 **self.secrets.table(),
                 **self.states.table(),
             },
@@ -95,6 +98,11 @@ class FakeAgent:
             "class_capacity": self.class_capacity,
             "store": self.store,
         }
+
+    def _ssh_ticket(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        if params["ticket"] not in self.tickets:
+            raise Invalid("this ticket opens nothing", code="bad-ticket", path="ticket")
+        return self.tickets[params["ticket"]]
 
     def _adopt(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         if params != self.store["stored"]:

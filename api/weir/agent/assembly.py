@@ -152,7 +152,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     beside = diagnosing.beside(configuration, datapath, links, served, machine[-1], ways, stack)
     drops = Drops(configuration, datapath, links, bounds.dropped)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
-    parts = (handlers, secrets, states, *beside, drops, *machine, outside.alerts, *logged)
+    parts = (handlers, secrets, states, *beside, drops, *machine, *outside.answering, *logged)
     _serve(options, parts, handlers.closed, stack)
     stack.callback(_stop, clients)
     names = LeaseNames(served.leases, resolver, partial(_asked_of_services, configuration))

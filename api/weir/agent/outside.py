@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who tells others outside what ails the router, what it logs, what it is called, and that it is this one."""
+"""Who tells others outside what ails the router, what it logs, what it is called, and that it is this one;
+who comes in by SSH."""
 
 from __future__ import annotations
 
@@ -11,19 +12,21 @@ from weir.adapters.frr import Frr
 from weir.adapters.web_server import WebServer
 from weir.agent.alerts import Alerts
 from weir.agent.log_targets import LogTargets
-from weir.agent.options import lasting
+from weir.agent.options import lasting, state_folder
 from weir.agent.secrets import Secrets
+from weir.agent.ssh_tickets import SshTickets
 from weir.backends.certificates import CertificatesBackend
 from weir.backends.daemons import Learn
 from weir.backends.held import HeldBackend
 from weir.backends.naming import NamingBackend
+from weir.backends.ssh import SshBackend
 from weir.model.objects import Kind
-from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, LOGS, NAMING
+from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, LOGS, NAMING, SSH
 from weir.parts.wireguard import Sealed
 
 
 class Outside:
-    """All of them, with the backends that say what to whom."""
+    """All of them, with the backends that say what to whom; `answering` answer on the agent's socket."""
 
     def __init__(
         self,
@@ -40,6 +43,9 @@ class Outside:
         self.alerts = Alerts(targets, rules, opened, str(options.ca_bundle))
         self._logs = LogTargets(logged, str(options.ca_bundle), options.journal_reader)
         shown = CertificatesBackend(lasting(options) / "certificates", opened, _web_server(options))
+        folder = state_folder(options) / "daemons" / "ssh"
+        ssh = SshBackend(folder, lasting(options), is_unit=options.sets_clock)
+        self.answering = (self.alerts, SshTickets(ssh))
         naming.changed = (frr.take_name, lambda _name: self._logs.rename())
         stack.callback(self.alerts.stop)
         stack.callback(self._logs.stop)
@@ -49,6 +55,7 @@ class Outside:
             "identity": naming.learn,
             "certificate": shown.learn,
             "management": shown.learn_management,
+            "ssh-key": ssh.learn_keys,
         }
         self.backends: dict[str, Any] = {
             ALERT_TARGETS.name: targets,
@@ -56,6 +63,7 @@ class Outside:
             LOGS.name: logged,
             NAMING.name: naming,
             CERTIFICATES.name: shown,
+            SSH.name: ssh,
         }
 
 

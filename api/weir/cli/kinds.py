@@ -60,8 +60,7 @@ def group_of(declaration: Declaration, verbs: Verbs | None = None) -> click.Grou
     """`weir route ...`: the verbs of one kind."""
     group = Group(declaration.short, help=declaration.about)
     verbs = verbs or Verbs(declaration)
-    the_one = "the" if declaration.is_single else _article(declaration.singular)
-    what = f"{the_one} {declaration.singular}"
+    what = f"the {declaration.singular}" if declaration.is_single else declaration.one
     chosen = [] if declaration.is_single else [click.Argument(["object_id"], metavar="ID")]
     if declaration.state:
         said = f"What the router learnt about {what}."
@@ -93,10 +92,6 @@ def parameters_of(members: Iterable[Member]) -> list[click.Parameter]:
     members = tuple(members)
     needed = [click.Argument([item.name], type=_type(item.field)) for item in members if item.required]
     return [*needed, *_options(item for item in members if not item.required)]
-
-
-def _article(singular: str) -> str:
-    return "an" if singular[0] in "aeiou" else "a"
 
 
 def _new(declaration: Declaration) -> list[click.Parameter]:

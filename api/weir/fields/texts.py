@@ -26,6 +26,7 @@ from weir.model.members import parse_member, parse_ports
 from weir.model.problem import Invalid
 from weir.model.reach import MAX_MAILBOX_CHARS, MAX_URL_CHARS, parse_mailbox, parse_url
 from weir.model.reader import Reader, shown
+from weir.model.ssh_keys import MAX_SSH_KEY_CHARS, parse_ssh_key
 from weir.model.x509 import MAX_CHAIN_CHARS, parse_chain
 
 
@@ -277,6 +278,18 @@ class PublicKey(Characters, Parsed):
 
     def bounds(self) -> str:
         return "a key in base64"
+
+
+class SshPublicKey(Characters, Parsed):
+    """A public key of SSH in one line, without what may stand before or behind it."""
+
+    parse = staticmethod(parse_ssh_key)
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(20, MAX_SSH_KEY_CHARS, **said)
+
+    def bounds(self) -> str:
+        return "a public key of SSH"
 
 
 class Choice(Field):

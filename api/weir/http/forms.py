@@ -46,6 +46,7 @@ from weir.fields import (
     Rows,
     Secret,
     SetMember,
+    SshPublicKey,
     Table,
     Target,
     Text,
@@ -295,7 +296,7 @@ def shape(field: Field) -> Json:
             return {"type": "choice", "choices": list(field.choices)}
         case Host() | HostName():
             return {"type": "host"}
-        case Endpoint() | PublicKey() | Mailbox() | Url():
+        case Endpoint() | PublicKey() | SshPublicKey() | Mailbox() | Url():
             return {"type": "text", "most": field.max_chars, "lines": False}
         case Prefix():
             return {"type": "prefix"}

@@ -37,6 +37,8 @@ from weir.kinds import (
     route_map_entry,
     service,
     sets,
+    ssh_key,
+    ssh_server,
     static_route,
     syslog_target,
     tuning,
@@ -88,6 +90,8 @@ DECLARED: dict[str, Declaration] = {
         identity.KIND,
         certificate.KIND,
         management.KIND,
+        ssh_server.KIND,
+        ssh_key.KIND,
         tuning.KIND,
     )
 }

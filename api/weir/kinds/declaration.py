@@ -201,6 +201,12 @@ class Declaration:
         ]
         return f'{{"id":{encode_basestring(object_id)}{"".join(fields)}}}'
 
+    @property
+    def one(self) -> str:
+        """With its article: that of a word, or of letters that are read one by one."""
+        is_an = self.singular[0] in "aeiou" or self.singular.startswith(("OSPF", "SSH"))
+        return f"{'an' if is_an else 'a'} {self.singular}"
+
     def called(self, item: ConfigObject) -> str:
         """An object in a message: "route 0.0.0.0/0"."""
         return f"{self.short} {item.name}"

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 
 from weir.fields import Flag, Many, Port, Whole
 from weir.kinds.declaration import Declaration
+from weir.kinds.ssh_server import SshServer
 from weir.kinds.zone import MANAGEMENT_PORTS, Zone
 from weir.model.interface import members_of
 from weir.model.limits import MAX_CONNECTIONS, MAX_PORTS
@@ -95,7 +96,9 @@ def somebody_manages(view: View, firewall: Firewall) -> Iterator[Finding]:
     zones = {item.role for item in ports}
     own = [zone for zone in view.document.every(Zone) if zone.id in zones]
     managing = not zones.isdisjoint(INSIDE) or any({"management", "any"} & {*zone.reaches} for zone in own)
-    open_ports = set(map(str, firewall.allowed_wan_tcp_ports)) & set(MANAGEMENT_PORTS)
+    ssh = view.document.single(SshServer)
+    managed = {*MANAGEMENT_PORTS, *((str(ssh.port),) if ssh.enabled else ())}
+    open_ports = set(map(str, firewall.allowed_wan_tcp_ports)) & managed
     from_wan = WAN in zones and (bool(open_ports) or not firewall.drop_new_from_wan)
     if (own or NO_ZONE in zones) and not managing and not from_wan:
         text = "no zone in use reaches the router's management: only the console can change anything then"
@@ -116,7 +119,7 @@ KIND = Declaration(
             "somebody-manages",
             "firewall",
             somebody_manages,
-            all_after("firewall", "interface", "zone"),
+            all_after("firewall", "interface", "zone", "ssh-server"),
             False,
         ),
     ),

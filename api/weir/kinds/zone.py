@@ -17,8 +17,8 @@ from weir.model.unique import one_for_each
 from weir.model.zones import BUILT_IN, RESERVED
 
 REACHES = ("management", "dns", "dhcp", "ntp", "ping", "routing", "tunnels", "any")
-MANAGEMENT_PORTS = ("22", "80", "443", "8080")
-"""SSH, the web server, and the API where nothing is in front of it."""
+MANAGEMENT_PORTS = ("80", "443", "8080")
+"""The web server, and the API where nothing is in front of it. SSH has the port that is configured."""
 _COUNT = 2**63 - 1
 _STATE = {
     "packets": Whole(0, _COUNT, help="That its rules decided since they were made or the router started."),
@@ -38,7 +38,8 @@ class Zone(ConfigObject):
             Word(*REACHES),
             len(REACHES),
             label="Reaches of the router",
-            help="What its hosts reach of the router itself. management: login page, API and SSH. routing: "
+            help="What its hosts reach of the router itself. management: login page, API, and "
+            "the SSH server from where it may be reached. routing: "
             "OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. "
             "any: all of it.",
             example="dns",

@@ -24,6 +24,7 @@ from weir.parts.pppoe import PPPOE
 from weir.parts.routes import ROUTES
 from weir.parts.routing import ROUTING
 from weir.parts.sets import SETS
+from weir.parts.ssh import SSH
 from weir.parts.tuning import TUNING
 from weir.parts.uplinks import UPLINKS
 from weir.parts.wireguard import WIREGUARD
@@ -33,7 +34,7 @@ PARTS = Parts(
         NAMING,
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
         *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
-        *(BOUNDED_SOURCES, CERTIFICATES),
+        *(BOUNDED_SOURCES, CERTIFICATES, SSH),
     )
 )
 
@@ -58,6 +59,7 @@ __all__ = [
     "ROUTES",
     "ROUTING",
     "SETS",
+    "SSH",
     "TUNING",
     "UPLINKS",
     "WIREGUARD",

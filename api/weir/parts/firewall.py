@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from weir.kinds.firewall import Firewall
 from weir.kinds.sets import SetEntry
+from weir.kinds.ssh_server import SshServer
 from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
@@ -22,6 +23,7 @@ from weir.parts.nat import around, translated
 from weir.parts.part import ReplacedPart
 from weir.parts.rule import FIXED_COUNTERS, NAT_CHAINS, PacketRule, SourceBound
 from weir.parts.sets import head_of
+from weir.parts.ssh import ssh_in
 from weir.parts.tunnels import let_in
 from weir.parts.zones import ESTABLISHED, NEIGHBOUR_DISCOVERY, Zones, apart, between, to_router, without_zone
 
@@ -54,6 +56,7 @@ class FirewallPart(ReplacedPart[Rules]):
             "service",
             "set",
             "set-entry",
+            "ssh-server",
         )
     )
     after = ("sets",)  # no rule meets a set that is not filled yet
@@ -161,8 +164,21 @@ def _made(
     yield from between(document, zones)
     if wan:
         asking = tuple(item.id for item in interfaces if item.id in wan and item.dhcpv6 is not None)
-        yield from _firewall(policy, wan, tunnels, asking)
+        ssh = document.single(SshServer)
+        yield from _firewall(policy, wan, (*_services(policy, ssh), *tunnels), asking)
     yield from apart(zones)
+
+
+def _services(policy: Firewall, ssh: SshServer) -> Iterator[PacketRule]:
+    """The allowed TCP ports. That of the SSH server is open to its sources alone."""
+    allowed = set(policy.allowed_wan_tcp_ports)
+    rules = list(ssh_in(ssh)) if ssh.sources and ssh.port in allowed else []
+    others = allowed - {ssh.port} if rules else allowed
+    if others:
+        yield PacketRule(
+            "input", "accept", "allowed services", protocol="tcp", tcp_ports=tuple(sorted(others))
+        )
+    yield from rules
 
 
 def _in_vrfs(
@@ -189,9 +205,10 @@ def _in_vrfs(
 
 
 def _firewall(
-    policy: Firewall, wan: tuple[str, ...], tunnels: Sequence[PacketRule], asking: tuple[str, ...]
+    policy: Firewall, wan: tuple[str, ...], let_in: Sequence[PacketRule], asking: tuple[str, ...]
 ) -> Iterator[PacketRule]:
-    """The policy as rules. Without a WAN there are no rules of it. `asking` are WANs with DHCPv6."""
+    """The policy as rules. Without a WAN there are no rules of it. `let_in` are rules for what comes to the
+    router by any interface; `asking` are WANs with DHCPv6."""
     if policy.drop_new_from_wan:
         yield PacketRule("input", "accept", "answers to what the router asked", wan, ct_states=ESTABLISHED)
         yield PacketRule(
@@ -222,10 +239,7 @@ def _firewall(
             yield PacketRule(
                 "input", "accept", "ping", wan, family=6, protocol="icmpv6", icmp_types=("echo-request",)
             )
-        if policy.allowed_wan_tcp_ports:
-            allowed = tuple(sorted(policy.allowed_wan_tcp_ports))
-            yield PacketRule("input", "accept", "allowed services", wan, protocol="tcp", tcp_ports=allowed)
-        yield from (replace(rule, in_interfaces=wan) for rule in tunnels)
+        yield from (replace(rule, in_interfaces=wan) for rule in let_in)
         text = "everything else from a WAN to the router"
         yield PacketRule("input", "drop", text, wan, counter=f"{FIXED_COUNTERS}wan_router")
         yield PacketRule("forward", "accept", "answers to what was asked inside", wan, ct_states=ESTABLISHED)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from weir.kinds.ssh_server import SshServer
 from weir.kinds.zone import LOG_PER_S, MANAGEMENT_PORTS, Zone, ZonePolicy
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.zones import BUILT_IN, NO_ZONE
 from weir.parts.rule import FIXED_COUNTERS, PacketRule
+from weir.parts.ssh import ssh_in
 
 ESTABLISHED = ("established", "related")
 NEIGHBOUR_DISCOVERY = (
@@ -76,12 +78,14 @@ def to_router(document: Document, zones: Zones, tunnels: Sequence[PacketRule]) -
         zone = document.get("zone", name)
         reaches = zone.reaches if isinstance(zone, Zone) else ()
         if "any" not in reaches:
-            yield from _to_router(name, members, reaches, tunnels)
+            others = {"tunnels": tunnels, "management": tuple(ssh_in(document.single(SshServer)))}
+            yield from _to_router(name, members, reaches, others)
 
 
 def _to_router(
-    name: str, members: Names, reaches: Names, tunnels: Sequence[PacketRule]
+    name: str, members: Names, reaches: Names, others: Mapping[str, Sequence[PacketRule]]
 ) -> Iterator[PacketRule]:
+    """`others` are rules by what a zone reaches, for it by any interface."""
     made_by = f"zone/{name}"
     start = PacketRule("input", "accept", "", members, made_by=made_by)
     yield replace(start, comment=f"answers to what the router asked in zone {name}", ct_states=ESTABLISHED)
@@ -91,11 +95,9 @@ def _to_router(
         match = replace(start, comment=f"{word} for zone {name}")
         for protocol, ports in _SERVICES.get(word, ()):
             yield replace(match, protocol=protocol, ports=ports)
-        if word == "tunnels":
-            for rule in tunnels:
-                words = f"{rule.comment} for zone {name}"
-                owner = rule.made_by or made_by
-                yield replace(rule, comment=words, in_interfaces=members, made_by=owner)
+        for rule in others.get(word, ()):
+            words = f"{rule.comment} for zone {name}"
+            yield replace(rule, comment=words, in_interfaces=members, made_by=rule.made_by or made_by)
         if word == "ping":
             yield replace(match, family=4, protocol="icmp", icmp_types=("echo-request",))
             yield replace(match, family=6, protocol="icmpv6", icmp_types=("echo-request",))

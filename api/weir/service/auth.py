@@ -13,6 +13,7 @@ import hmac
 import secrets
 import threading
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Literal
 
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Throttled, Unauthenticated
@@ -176,16 +177,17 @@ class AuthService:
 
     def authenticate_token(self, secret: str, source: str) -> Principal:
         """Raises `Unauthenticated` for an unknown, revoked or expired token or a disabled owner."""
-        found = self._store.token(passwords.hash_secret(secret))
+        held = self._store.token(passwords.hash_secret(secret))
         now_ms = wall_ms()
-        if found is None:
+        if held is None:
             raise Unauthenticated("this is no valid API token", code="bad-token")
-        token, user = found
+        token, user = held
         if not _token_is_good(token, user, now_ms):
             raise Unauthenticated("the API token is no longer valid", code="bad-token")
         if token.last_used_at_ms is None or now_ms - token.last_used_at_ms >= TOUCH_EVERY_MS:
             self._touch_token(token.id, now_ms, source)
-        return _principal(user, lower_of(token.scope, user.scope), "token", token.id, source, now_ms)
+        found = _principal(user, lower_of(token.scope, user.scope), "token", token.id, source, now_ms)
+        return replace(found, credential_name=token.name)
 
     def still_good(self, credential: tuple[str, str]) -> bool:
         """Whether a principal's (`via`, `credential_id`) is good now, for a request that goes on for long.

@@ -34,8 +34,9 @@ from weir.model.document import Change
 from weir.model.packed_changes import more_queues
 from weir.model.problem import ApplyFailed, Conflict, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
+from weir.service.own_way import require_way_back
 from weir.service.packed_edits import any_queue, more_queues_by
-from weir.service.plans import require_plans
+from weir.service.plans import require_admin, require_plans
 from weir.service.preparation import (
     ROUNDS,
     Outdated,
@@ -247,6 +248,8 @@ class Committer:
         else:
             trial = confirm(ready.prepared, request, self._store, transaction)
         require_plans(by, trial.changes)
+        require_admin(by, trial.changes)
+        require_way_back(by, request, trial.changes)
         changes = trial.changes
         timing.mark("validate")
         if request.also is not None:

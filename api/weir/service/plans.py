@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody may change who looks after customers: what they pay for, and nothing else."""
+"""What not everybody may change who may change something: customers' plans, and who acts as whom."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ PLAN = frozenset(
 )
 """Fields of a queue: how fast its customer is, whether at all, and what is noted about him."""
 
+ADMIN_KINDS: frozenset[Kind] = frozenset({"ssh-key", "ssh-server"})
+"""Who may act as whom, and from where: more than `config.write` is."""
+
 
 def only_plans(by: Principal) -> bool:
     """Whether there is anything in the configuration that somebody who changes plans may not change."""
@@ -43,6 +46,19 @@ def require_plans(by: Principal, changes: Sequence[Change]) -> None:
         if why is not None:
             text = f"{why}; the scope {by.scope!r} may change limits and state of customers' queues"
             raise Forbidden(text, code="plans-only", path=f"{change.kind}/{change.id}")
+
+
+def require_admin(by: Principal, changes: Sequence[Change]) -> None:
+    """Raises `Forbidden` (`admin-only`), which names the first change of who may act as whom, unless an
+    administrator makes it: who could add a key to somebody's account could do all that he may."""
+    if RANK.get(by.scope, 0) >= RANK["admin"]:
+        return
+    for change in changes:
+        if change.kind in ADMIN_KINDS:
+            text = (
+                f"{change.kind} {change.id!r} is changed by administrators only; your scope is {by.scope!r}"
+            )
+            raise Forbidden(text, code="admin-only", path=f"{change.kind}/{change.id}")
 
 
 def _why_not(change: Change) -> str | None:

@@ -32,6 +32,7 @@ from weir.service.sealing import SealingService
 from weir.service.second_factor import SecondFactorService
 from weir.service.setup import SetupService
 from weir.service.speed import SpeedTests
+from weir.service.ssh import SshService
 from weir.service.states import StateService
 from weir.service.stored import StoredService
 from weir.service.support_file import SupportFiles
@@ -75,6 +76,7 @@ class Service:
         self.raises = RaiseService(store, committer, self.audit)
         self.revisions = RevisionService(store, committer)
         self.auth = AuthService(accounts)
+        self.ssh = SshService(accounts, agent)
         self.second_factor = SecondFactorService(accounts)
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)

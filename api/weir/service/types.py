@@ -34,6 +34,8 @@ class Principal:
     source: str
     authenticated_at_ms: int
     must_change_password: bool = False
+    credential_name: str = ""
+    """What its token is called."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/ssh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get the token of an SSH session
+         * @description For the router's own SSH server: a request that comes from elsewhere than the router itself is refused.
+         */
+        post: operations["sign_in_by_ssh"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/sign-out": {
         parameters: {
             query?: never;
@@ -1630,7 +1650,7 @@ export interface paths {
         /** List OSPF instances */
         get: operations["list_ospf_instances"];
         put?: never;
-        /** Create a OSPF instance */
+        /** Create an OSPF instance */
         post: operations["create_ospf"];
         delete?: never;
         options?: never;
@@ -1664,16 +1684,16 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Show a OSPF instance */
+        /** Show an OSPF instance */
         get: operations["get_ospf"];
-        /** Create or replace a OSPF instance */
+        /** Create or replace an OSPF instance */
         put: operations["put_ospf"];
         post?: never;
-        /** Delete a OSPF instance */
+        /** Delete an OSPF instance */
         delete: operations["delete_ospf"];
         options?: never;
         head?: never;
-        /** Change fields of a OSPF instance (merge patch) */
+        /** Change fields of an OSPF instance (merge patch) */
         patch: operations["patch_ospf"];
         trace?: never;
     };
@@ -1686,7 +1706,7 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Explain a OSPF instance: asked, compiled, in the system, and whether they agree */
+        /** Explain an OSPF instance: asked, compiled, in the system, and whether they agree */
         get: operations["explain_ospf"];
         put?: never;
         post?: never;
@@ -1706,7 +1726,7 @@ export interface paths {
         /** List OSPF interfaces */
         get: operations["list_ospf_interfaces"];
         put?: never;
-        /** Create a OSPF interface */
+        /** Create an OSPF interface */
         post: operations["create_ospf_interface"];
         delete?: never;
         options?: never;
@@ -1740,16 +1760,16 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Show a OSPF interface */
+        /** Show an OSPF interface */
         get: operations["get_ospf_interface"];
-        /** Create or replace a OSPF interface */
+        /** Create or replace an OSPF interface */
         put: operations["put_ospf_interface"];
         post?: never;
-        /** Delete a OSPF interface */
+        /** Delete an OSPF interface */
         delete: operations["delete_ospf_interface"];
         options?: never;
         head?: never;
-        /** Change fields of a OSPF interface (merge patch) */
+        /** Change fields of an OSPF interface (merge patch) */
         patch: operations["patch_ospf_interface"];
         trace?: never;
     };
@@ -1762,7 +1782,7 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Explain a OSPF interface: asked, compiled, in the system, and whether they agree */
+        /** Explain an OSPF interface: asked, compiled, in the system, and whether they agree */
         get: operations["explain_ospf_interface"];
         put?: never;
         post?: never;
@@ -3612,6 +3632,154 @@ export interface paths {
         };
         /** What the router learnt about a management */
         get: operations["get_management_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ssh-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the SSH server */
+        get: operations["get_ssh_server"];
+        /** Replace the SSH server */
+        put: operations["put_ssh_server"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change fields of the SSH server (merge patch) */
+        patch: operations["patch_ssh_server"];
+        trace?: never;
+    };
+    "/api/v1/ssh-server/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explain an SSH server: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_ssh_server"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ssh-server/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the router learnt about a SSH server */
+        get: operations["get_ssh_server_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ssh-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List SSH keys */
+        get: operations["list_ssh_keys"];
+        put?: never;
+        /** Create an SSH key */
+        post: operations["create_ssh_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ssh-keys/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many SSH keys */
+        post: operations["bulk_ssh_keys"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ssh-keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show an SSH key */
+        get: operations["get_ssh_key"];
+        /** Create or replace an SSH key */
+        put: operations["put_ssh_key"];
+        post?: never;
+        /** Delete an SSH key */
+        delete: operations["delete_ssh_key"];
+        options?: never;
+        head?: never;
+        /** Change fields of an SSH key (merge patch) */
+        patch: operations["patch_ssh_key"];
+        trace?: never;
+    };
+    "/api/v1/ssh-keys/{key_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain an SSH key: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_ssh_key"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ssh-keys/{key_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a SSH key */
+        get: operations["get_ssh_key_state"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5472,6 +5640,19 @@ export interface components {
             /** @description Send it as X-CSRF-Token with unsafe methods. */
             csrf_token: string;
         };
+        SshSignInInput: {
+            /** @description What the SSH server gave the session (WEIR_SSH_TICKET). */
+            ticket: string;
+            /** @description Where the session comes from. */
+            source: string;
+        };
+        SshSignInAnswer: {
+            id: string;
+            secret: string;
+            username: string;
+            /** @enum {string} */
+            scope: "read" | "support" | "write" | "admin";
+        };
         Me: {
             username: string;
             /** @enum {string} */
@@ -5847,7 +6028,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "ssh-server" | "ssh-key" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -5994,7 +6175,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "ssh-server" | "ssh-key" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -9952,7 +10133,7 @@ export interface components {
             total: number;
         };
         ZoneCreateInput: {
-            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
+            /** @description What its hosts reach of the router itself. management: login page, API, and the SSH server from where it may be reached. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
             reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
             /**
              * @description A note for people.
@@ -9962,7 +10143,7 @@ export interface components {
             id: string;
         };
         ZoneUpsertInput: {
-            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
+            /** @description What its hosts reach of the router itself. management: login page, API, and the SSH server from where it may be reached. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
             reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
             /**
              * @description A note for people.
@@ -9978,7 +10159,7 @@ export interface components {
             delete?: string[];
         };
         ZoneInput: {
-            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
+            /** @description What its hosts reach of the router itself. management: login page, API, and the SSH server from where it may be reached. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
             reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
             /**
              * @description A note for people.
@@ -9987,7 +10168,7 @@ export interface components {
             comment: string;
         };
         ZonePatch: {
-            /** @description What its hosts reach of the router itself. management: login page, API and SSH. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
+            /** @description What its hosts reach of the router itself. management: login page, API, and the SSH server from where it may be reached. routing: OSPF, BGP and BFD. tunnels: the ports of WireGuard, and VXLAN and GRE from their remotes. any: all of it. */
             reaches?: ("management" | "dns" | "dhcp" | "ntp" | "ping" | "routing" | "tunnels" | "any")[] | null;
             /** @description A note for people. */
             comment?: string | null;
@@ -13299,6 +13480,176 @@ export interface components {
             stale_reason: string | null;
             fields: components["schemas"]["ManagementStateFields"];
         };
+        SshServer: {
+            id: string;
+            enabled: boolean;
+            port: number;
+            sources: string[];
+            idle_timeout_s: number;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        SshServerInput: {
+            /**
+             * @description When on, those with an SSH key reach the command line.
+             * @default false
+             */
+            enabled: boolean;
+            /**
+             * @description The TCP port on which it answers.
+             * @default 22
+             */
+            port: number;
+            /** @description Networks from which sessions may come. Empty: from wherever the firewall lets in. */
+            sources?: string[] | null;
+            /**
+             * @description A session in which nothing is typed or printed for so long ends.
+             * @default 1800
+             */
+            idle_timeout_s: number;
+        };
+        SshServerPatch: {
+            /** @description When on, those with an SSH key reach the command line. */
+            enabled?: boolean | null;
+            /** @description The TCP port on which it answers. */
+            port?: number | null;
+            /** @description Networks from which sessions may come. Empty: from wherever the firewall lets in. */
+            sources?: string[] | null;
+            /** @description A session in which nothing is typed or printed for so long ends. */
+            idle_timeout_s?: number | null;
+        };
+        HostKey: {
+            type: string;
+            fingerprint: string;
+        };
+        SshSession: {
+            process: number;
+            key: string;
+            account: string | null;
+            address: string | null;
+            since: string | null;
+        };
+        SshServerStateFields: {
+            /** @description Whether it answers. */
+            running: boolean | null;
+            /** @description What a client shows at its first sign-in: compare them. */
+            host_keys: components["schemas"]["HostKey"][] | null;
+            /** @description Who is at the command line now. */
+            sessions: components["schemas"]["SshSession"][] | null;
+            /** @description The last sign-in that was refused, as the server said it. */
+            last_refused: string | null;
+            /** @description It was refused at this time, or up to a minute before. */
+            last_refused_by: string | null;
+        };
+        SshServerState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["SshServerStateFields"];
+        };
+        SshKeyStateFields: {
+            /** @description What kind of key it is. */
+            type: string | null;
+            /** @description Its length. */
+            bits: number | null;
+            /** @description As `ssh-keygen -l` shows it. */
+            fingerprint: string | null;
+            /** @description Open sessions with this key. */
+            sessions: number | null;
+        };
+        SshKeyState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["SshKeyStateFields"];
+        };
+        SshKey: {
+            id: string;
+            account: string;
+            key: string;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        SshKeyPage: {
+            states: components["schemas"]["SshKeyState"][] | null;
+            items: components["schemas"]["SshKey"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        SshKeyCreateInput: {
+            /** @description The account whose rights and name a session with this key has. Its password and second factor are not asked for. */
+            account: string;
+            /** @description The line of a file .pub: Ed25519, ECDSA, RSA of 2,048 bits or more, or a security key. Options before it are refused. */
+            key: string;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and opens nothing.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        SshKeyUpsertInput: {
+            /** @description The account whose rights and name a session with this key has. Its password and second factor are not asked for. */
+            account: string;
+            /** @description The line of a file .pub: Ed25519, ECDSA, RSA of 2,048 bits or more, or a security key. Options before it are refused. */
+            key: string;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and opens nothing.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        SshKeyBulkInput: {
+            upsert?: components["schemas"]["SshKeyUpsertInput"][];
+            delete?: string[];
+        };
+        SshKeyInput: {
+            /** @description The account whose rights and name a session with this key has. Its password and second factor are not asked for. */
+            account: string;
+            /** @description The line of a file .pub: Ed25519, ECDSA, RSA of 2,048 bits or more, or a security key. Options before it are refused. */
+            key: string;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and opens nothing.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        SshKeyPatch: {
+            /** @description The account whose rights and name a session with this key has. Its password and second factor are not asked for. */
+            account?: string | null;
+            /** @description The line of a file .pub: Ed25519, ECDSA, RSA of 2,048 bits or more, or a security key. Options before it are refused. */
+            key?: string | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and opens nothing. */
+            disabled?: boolean | null;
+        };
         SettingPlace: {
             place: string;
             /** @description For this place alone, by the key `setting.place`. */
@@ -13400,13 +13751,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["BoundedSourceChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["CertificateChangeInput"] | components["schemas"]["ManagementChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["BoundedSourceChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["CertificateChangeInput"] | components["schemas"]["ManagementChangeInput"] | components["schemas"]["SshServerChangeInput"] | components["schemas"]["SshKeyChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "ssh-server" | "ssh-key" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -13417,7 +13768,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["CertificateStagedChange"] | components["schemas"]["ManagementStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["CertificateStagedChange"] | components["schemas"]["ManagementStagedChange"] | components["schemas"]["SshServerStagedChange"] | components["schemas"]["SshKeyStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -13501,7 +13852,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["BoundedSourceChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["CertificateChange"] | components["schemas"]["ManagementChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["BoundedSourceChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["CertificateChange"] | components["schemas"]["ManagementChange"] | components["schemas"]["SshServerChange"] | components["schemas"]["SshKeyChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -15500,6 +15851,35 @@ export interface components {
              */
             base: string | null;
         };
+        SshServerChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ssh-server";
+            /** @enum {string} */
+            id: "ssh-server";
+            new: components["schemas"]["SshServerInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
+        SshKeyChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ssh-key";
+            id: string;
+            new: components["schemas"]["SshKeyInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         TuningChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -15973,6 +16353,22 @@ export interface components {
         ManagementObject: {
             id: string;
             certificate: string | null;
+        };
+        /** @description The fields of a ssh server as they are configured. */
+        SshServerObject: {
+            id: string;
+            enabled: boolean;
+            port: number;
+            sources: string[];
+            idle_timeout_s: number;
+        };
+        /** @description The fields of a ssh key as they are configured. */
+        SshKeyObject: {
+            id: string;
+            account: string;
+            key: string;
+            comment: string;
+            disabled: boolean;
         };
         /** @description The fields of a tuning as they are configured. */
         TuningObject: {
@@ -16512,6 +16908,34 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["ManagementObject"] | null;
             new: components["schemas"]["ManagementObject"] | null;
+        };
+        SshServerChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ssh-server";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["SshServerObject"] | null;
+            new: components["schemas"]["SshServerObject"] | null;
+        };
+        SshKeyChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ssh-key";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["SshKeyObject"] | null;
+            new: components["schemas"]["SshKeyObject"] | null;
         };
         TuningChange: {
             /**
@@ -17243,6 +17667,44 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["ManagementObject"] | null;
             new: components["schemas"]["ManagementObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        SshServerStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ssh-server";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["SshServerObject"] | null;
+            new: components["schemas"]["SshServerObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        SshKeyStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "ssh-key";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["SshKeyObject"] | null;
+            new: components["schemas"]["SshKeyObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -20354,6 +20816,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignInAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    sign_in_by_ssh: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SshSignInInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshSignInAnswer"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];
@@ -31403,6 +31891,460 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    get_ssh_server: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshServer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_ssh_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SshServerInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshServer"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshServer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_ssh_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["SshServerPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshServer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_ssh_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_ssh_server_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshServerState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_ssh_keys: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshKeyPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_ssh_key: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SshKeyCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshKey"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_ssh_keys: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SshKeyBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_ssh_key: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshKey"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_ssh_key: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SshKeyInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshKey"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshKey"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_ssh_key: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_ssh_key: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["SshKeyPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshKey"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_ssh_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_ssh_key_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SshKeyState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_tuning: {
         parameters: {
             query?: {
@@ -31807,7 +32749,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "ssh-server" | "ssh-key" | "tuning";
                 id: string;
             };
             header?: never;

@@ -54,6 +54,7 @@ import {
   IconStack2,
   IconStethoscope,
   IconTags,
+  IconTerminal2,
   IconTool,
   IconTopologyRing,
   IconTransform,
@@ -170,6 +171,8 @@ const ICONS: Readonly<Record<string, Icon>> = {
   identity: IconId,
   certificates: IconCertificate,
   management: IconDeviceDesktopCog,
+  "ssh-server": IconTerminal2,
+  "ssh-keys": IconKey,
 };
 
 /** Of a kind that has no icon of its own. */

@@ -22,6 +22,7 @@ from weir.http.security import (
     set_device_cookie,
     set_session_cookie,
 )
+from weir.model.problem import Forbidden
 
 resource = Resource(
     "auth", "Sign in with a session cookie (browser) or send an API token as `Authorization: Bearer`."
@@ -53,6 +54,20 @@ def sign_in(body: dict[str, Any]) -> Response:
     set_session_cookie(response, signed.secret)
     set_device_cookie(response, signed.device)
     return response
+
+
+@resource.operation(
+    "POST", "/auth/ssh", scope=PUBLIC, body=accounts.SshSignInInput, answers=accounts.SshSignInAnswer
+)
+def sign_in_by_ssh(body: dict[str, Any]) -> Response:
+    """Get the token of an SSH session
+
+    For the router's own SSH server: a request that comes from elsewhere than the router itself is refused.
+    """
+    if origin() not in ("127.0.0.1", "::1", "local"):
+        raise Forbidden("Sessions of SSH begin on the router itself.", code="not-local")
+    token, secret = service().ssh.sign_in(body["ticket"], body["source"])
+    return answer({"id": token.id, "secret": secret, "username": token.owner, "scope": token.scope})
 
 
 @resource.operation("POST", "/auth/sign-out", scope=SIGNED_IN, status=204)

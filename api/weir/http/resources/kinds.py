@@ -134,7 +134,7 @@ class _Operations:
         listing(_told(view, f"list_{names}", self.says.get("LIST", f"List {plural}")))
         if shapes.create is not None:
             creating = self.resource.writing("POST", self.path, shape=shapes.create, answers=shapes.answer)
-            said = self.says.get("CREATE", f"Create {_a(self.declaration.singular)}")
+            said = self.says.get("CREATE", f"Create {self.declaration.one}")
             creating(_told(self._create, f"create_{self.one}", said))
 
         def bulk_(body: dict[str, Any], query: Query) -> Response:
@@ -160,7 +160,7 @@ class _Operations:
         return editing.create(self.kind, checked, body, self.render, staged=query["candidate"])
 
     def on_each(self) -> None:
-        what, length = _a(self.declaration.singular), self.declaration.ids.max_chars
+        what, length = self.declaration.one, self.declaration.ids.max_chars
         path = f"{self.path}/<string(maxlength={length}):{self.declaration.argument}>"
         self._add("GET", path, f"Show {what}")
         self._add("PUT", path, f"Create or replace {what}")
@@ -195,9 +195,7 @@ class _Operations:
             object_id = editing.find(self.kind, self._id(ids), staged=False).id
             return answer(explanation_json(object_id, service().config.explain(me(), self.kind, object_id)))
 
-        said = (
-            f"Explain {_a(self.declaration.singular)}: asked, compiled, in the system, and whether they agree"
-        )
+        said = f"Explain {self.declaration.one}: asked, compiled, in the system, and whether they agree"
         asking = self.resource.operation("GET", path, scope=READ, answers=self.explains)
         view = self.views.get("EXPLAIN", explain)
         asking(_told(view, f"explain_{self.one}", self.says.get("EXPLAIN", said)))
@@ -250,10 +248,6 @@ class _Operations:
 
         views: dict[str, Callable[..., Response]] = {"GET": get, "PUT": put, "PATCH": patch, "DELETE": delete}
         return views[method]
-
-
-def _a(singular: str) -> str:
-    return f"{'an' if singular[0] in 'aeiou' else 'a'} {singular}"
 
 
 def _told(view: Callable[..., Response], name: str, summary: str) -> Callable[..., Response]:

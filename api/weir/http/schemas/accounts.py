@@ -24,6 +24,27 @@ class SignInInput(Input):
     )
 
 
+class SshSignInInput(Input):
+    ticket = Text(
+        min_length=64,
+        max_length=64,
+        required=True,
+        metadata={"description": "What the SSH server gave the session (WEIR_SSH_TICKET)."},
+    )
+    source = Text(
+        min_length=1, max_length=64, required=True, metadata={"description": "Where the session comes from."}
+    )
+
+
+class SshSignInAnswer(Answer):
+    """The token is good for the session, which revokes it at its end."""
+
+    id = fields.String()
+    secret = fields.String()
+    username = fields.String()
+    scope = one_of(*SCOPES)
+
+
 class PasswordInput(Input):
     old_password = Text(min_length=1, max_length=1024, required=True)
     new_password = Text(min_length=1, max_length=1024, required=True)

@@ -46,7 +46,7 @@ FATES: Mapping[str, str] = {
     "/ip settings": "Weir sets the kernel's network options itself.",
     "/ip smb": "Weir shares no files.",
     "/ip socks": "Weir has no SOCKS proxy.",
-    "/ip ssh": "Weir's SSH server has settings of its own.",
+    "/ip ssh": "Weir's SSH server is off until you switch it on, and takes keys only.",
     "/ip traffic-flow": "Weir exports no flows yet.",
     "/ip tftp": "Weir has no TFTP server.",
     "/ip upnp": "Weir opens no ports for UPnP.",
@@ -81,6 +81,7 @@ FATES: Mapping[str, str] = {
     "/system script": "Scripts are not run.",
     "/tool": "Tools of RouterOS have no configuration here.",
     "/user": "Accounts are not imported: make them under System.",
+    "/user ssh-keys": "Keys are not imported, as the accounts are not: add them under System, SSH keys.",
 }
 
 
