@@ -73,16 +73,20 @@ class Served:
         return dict(found[name])
 
 
+def options(front: Front, folder: Path) -> tuple[str, ...]:
+    return (
+        *("--scan-interval-s", "0.5", "--look-interval-s", "0.2"),
+        *("--tls-used", str(folder / "used/weir.pem"), "--tls-port", str(front.secure)),
+        *("--tls-refresh", str(folder / "reader")),
+    )
+
+
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
     with readable_folder("certificates") as folder, contextlib.ExitStack() as stack:
         front = Front(folder, 9)
         (folder / "pki").mkdir()
-        rig_options = (
-            *("--scan-interval-s", "0.5", "--tls-used", str(folder / "used/weir.pem")),
-            *("--tls-port", str(front.secure), "--tls-refresh", str(folder / "reader")),
-        )
-        rig = stack.enter_context(running(*rig_options))
+        rig = stack.enter_context(running(*options(front, folder)))
         refresh = f"{SCRIPT} {folder}/kept {folder}/used {rig.folder}/tls && kill -HUP $(cat {folder}/pid)"
         shell_script(folder, f"[ -e {folder}/broken ] || {{ {refresh}; }}")
         with netns.inside(rig.router):
@@ -221,13 +225,24 @@ def test_a_restart_of_the_agent_changes_nothing(served: Served) -> None:
     shown, before = served.shown(), (served.rig.folder / "tls/weir.pem").stat().st_mtime_ns
     served.rig.kill_agent()
     assert served.shown() == shown
-    served.rig.start_agent(
-        *("--scan-interval-s", "0.5", "--tls-used", str(served.folder / "used/weir.pem")),
-        *("--tls-port", str(served.front.secure), "--tls-refresh", str(served.folder / "reader")),
-    )
+    served.rig.start_agent(*options(served.front, served.folder))
     until("it knows what is shown", lambda: served.state("certificate", "stays")["used_by"] is not None)
     assert served.shown() == shown
     assert (served.rig.folder / "tls/weir.pem").stat().st_mtime_ns == before
+
+
+def test_one_that_ends_soon_is_a_finding_until_another_one_is_shown(served: Served) -> None:
+    short = served.pki.leaf("short", days=("-days", "5"))
+    served.rig.commit(served.upload("short", short), Management(certificate="short"))
+    assert served.state("certificate", "short")["status"] == "expiring"
+    until("it is told", lambda: "short" in ending(served))
+    served.rig.commit(served.upload("short", served.pki.leaf("long")))
+    until("it is over", lambda: "short" not in ending(served))
+
+
+def ending(served: Served) -> list[str]:
+    found = served.rig.agent.call("findings")["findings"]
+    return [item["subject"] for item in found if item["code"] == "certificate-ending"]
 
 
 def test_the_key_is_in_no_file_but_the_web_servers(served: Served) -> None:

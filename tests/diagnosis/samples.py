@@ -9,6 +9,7 @@ from typing import Any
 
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.sample import (
+    CertificateLook,
     Core,
     DropWindow,
     Port,
@@ -45,6 +46,7 @@ def well(step: int, **other: Any) -> Sample:
         "scans": (Scan("198.51.100.9/32", 4_000.0, 50_000.0),),
         "drop_reasons": DropWindow(1.0, ()),
         "uplinks": {"fibre": UplinkLook(None)},
+        "certificates": {"web": CertificateLook(60, 0)},
     }
     return Sample(PERIOD_S * step, int(1000 * PERIOD_S * step), **{**known, **other})
 

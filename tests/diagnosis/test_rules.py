@@ -11,6 +11,7 @@ import pytest
 from tests.diagnosis.samples import cores, judged, unseen, well
 from weir.diagnosis.findings import LOOKS_KEPT, LOOKS_TO_RAISE, RULES
 from weir.diagnosis.sample import (
+    CertificateLook,
     Chain,
     DropRow,
     DropWindow,
@@ -91,6 +92,12 @@ SICK: dict[str, tuple[str, str, Look]] = {
     ),
     "all checks of an uplink failed": (
         "uplink-down", "fibre", always(uplinks={"fibre": UplinkLook(7.5)}),
+    ),
+    "a certificate ends in a week": (
+        "certificate-ending", "web", always(certificates={"web": CertificateLook(7, 0)}),
+    ),
+    "a certificate is over": (
+        "certificate-invalid", "web", always(certificates={"web": CertificateLook(-1, 1)}),
     ),
     "routes are looked up slowly": (
         "slow-route-lookup", "IPv4", always(route_lookups=RouteLookups(70, 401, 1_000_000)),

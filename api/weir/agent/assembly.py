@@ -37,7 +37,6 @@ from weir.agent import (
     uplink_monitor,
 )
 from weir.agent import links as combined
-from weir.agent.alerts import Alerts
 from weir.agent.appliance import Appliance, Machine
 from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
@@ -148,7 +147,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     learnt = combined.sources(held, configuration, stack, announcing.learn, slaac.learn, dialling.learn)
     learnt |= ways.sources() | outside.sources | {"bounded-source": bounds.learn}
     states = _states(executor, frr, configuration, served, resolver, learnt)
-    machine = _machine(options, data, ways, outside.alerts, datapath.library, stack)
+    machine = _machine(options, data, ways, outside, datapath.library, stack)
     beside = diagnosing.beside(configuration, datapath, links, served, machine[-1], ways, stack)
     drops = Drops(configuration, datapath, links, bounds.dropped)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
@@ -202,7 +201,7 @@ def _machine(
     options: argparse.Namespace,
     data: Callable[[], dict[str, Any] | None],
     uplinks: UplinkMonitor,
-    alerts: Alerts,
+    outside: Outside,
     library: str,
     stack: ExitStack,
 ) -> tuple[Updates, Appliance, Sampler]:
@@ -210,7 +209,7 @@ def _machine(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
-    looking = diagnosing.sampler(options.look_interval_s, uplinks, alerts, library, stack)
+    looking = diagnosing.sampler(options.look_interval_s, uplinks, outside, library, stack)
     return updates, Appliance(machine, TimeZone(), updates.busy), looking
 
 

@@ -11,13 +11,13 @@ from typing import Any
 from weir.adapters.datapath import Datapath
 from weir.adapters.kernel_counters import Counters
 from weir.adapters.netlink import Links
-from weir.agent.alerts import Alerts
 from weir.agent.configuration import Configuration
 from weir.agent.customer_line import CustomerLine
 from weir.agent.drop_watch import DropWatch
 from weir.agent.given_leases import GivenLeases
 from weir.agent.hosts import Hosts
 from weir.agent.lookup_times import LookupTimes
+from weir.agent.outside import Outside
 from weir.agent.packet_path import PacketPath
 from weir.agent.packet_proof import PacketProof
 from weir.agent.sampler import Sampler
@@ -37,7 +37,7 @@ from weir.tools import DROP_REASONS, IPERF, METER, SOFTIRQS, TORCH
 
 
 def sampler(
-    period_s: float, uplinks: UplinkMonitor, alerts: Alerts, library: str, stack: ExitStack
+    period_s: float, uplinks: UplinkMonitor, outside: Outside, library: str, stack: ExitStack
 ) -> Sampler:
     """Looks from now on, until `stack` is left."""
     watches: dict[str, Watch[Any, Any]] = {
@@ -46,7 +46,8 @@ def sampler(
         "drop_reasons": DropWatch(period_s, partial(DroppedRows, library)),
     }
     lookups = LookupTimes(partial(LookupMeter, library))
-    looking = Sampler(period_s, uplinks.looks, alerts.looked, watches, lookups)
+    alerts, shown = outside.alerts, outside.certificates
+    looking = Sampler(period_s, uplinks.looks, alerts.looked, watches, lookups, certificates=shown.looks)
     looking.start()
     stack.callback(looking.stop)
     return looking

@@ -42,7 +42,9 @@ class Outside:
         targets, rules, logged = HeldBackend(ALERT_TARGETS), HeldBackend(ALERT_RULES), HeldBackend(LOGS)
         self.alerts = Alerts(targets, rules, opened, str(options.ca_bundle))
         self._logs = LogTargets(logged, str(options.ca_bundle), options.journal_reader)
-        shown = CertificatesBackend(lasting(options) / "certificates", opened, _web_server(options))
+        self.certificates = shown = CertificatesBackend(
+            lasting(options) / "certificates", opened, _web_server(options)
+        )
         folder = state_folder(options) / "daemons" / "ssh"
         ssh = SshBackend(folder, lasting(options), is_unit=options.sets_clock)
         self.answering = (self.alerts, SshTickets(ssh))

@@ -24,7 +24,7 @@ from weir.agent.watch import Watch
 from weir.diagnosis.figures import in_figures
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.processors import UNITS, Spent, spent
-from weir.diagnosis.sample import Chain, Port, Sample, UplinkLook
+from weir.diagnosis.sample import CertificateLook, Chain, Port, Sample, UplinkLook
 from weir.diagnosis.shown import findings_json, trial_json
 from weir.diagnosis.symptom import Span
 from weir.model.problem import Invalid, NotFound, Problem, Unavailable
@@ -48,6 +48,7 @@ class Sampler:
         watches: Mapping[str, Watch[Any, Any]] | None = None,
         lookups: LookupTimes | None = None,
         counters: Counters | None = None,
+        certificates: Callable[[], Mapping[str, CertificateLook]] = dict,
     ) -> None:
         """`looked` gets the findings after each look, by the thread that looks. `watches`, by the
         field of `Sample` that has what they find, are started and stopped with it."""
@@ -57,6 +58,7 @@ class Sampler:
         self._counters = counters or Counters()
         self._period_s = period_s
         self._uplinks = uplinks
+        self._certificates = certificates
         self._lock = threading.Lock()
         self._findings = Findings()
         self._sample: Sample | None = None
@@ -117,6 +119,7 @@ class Sampler:
             "grace_s": kernel_counters.grace_s,
             "route_lookups": self._lookups.routes if self._lookups else lambda: None,
             "uplinks": self._uplinks,
+            "certificates": self._certificates,
             **{name: watch.found for name, watch in self._watches.items()},
         }
         if self._taken % SELDOM == 0:

@@ -20,6 +20,8 @@ from weir.adapters import certificates as openssl
 from weir.adapters import files
 from weir.adapters.web_server import WebServer
 from weir.backends.backend import Comparison, Look, Topic, refuse
+from weir.diagnosis.certificates import SOON_DAYS
+from weir.diagnosis.sample import CertificateLook
 from weir.model.moment import moment
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed, Invalid, Problem, Unavailable
@@ -32,7 +34,7 @@ from weir.parts.explained import Line
 from weir.parts.wireguard import Sealed
 
 DAY_S = 86_400
-RENEW_S, EXPIRING_S = 30 * DAY_S, 14 * DAY_S
+RENEW_S, EXPIRING_S = 30 * DAY_S, SOON_DAYS * DAY_S
 """Before the end one of the router's own is made again; and so long before, one that is not is told."""
 NO_SERVER = "the web interface is served without TLS here, by no web server of the router's own"
 SETTLES_S = 0.5
@@ -247,6 +249,16 @@ class CertificatesBackend:
             shown, said = None, problem.message
         found = None if shown is None else fingerprint(shown)
         return {"management": {"shown_sha256": found, "not_served": said}}
+
+    def looks(self) -> Mapping[str, CertificateLook]:
+        """Of those in use, for the diagnosis. Thread-safe."""
+        shown = self._shown[0]
+        spec = None if shown is None or self._web is None else self._taken.get(shown.certificate)
+        first = self._certificate(spec)
+        if spec is None or first is None:
+            return {}
+        left_s, waits_s = first.not_after_s - self._now_s(), first.not_before_s - self._now_s()
+        return {spec.id: CertificateLook(left_s / DAY_S, max(-left_s, waits_s, 0) / DAY_S)}
 
     def _lacking(self) -> str | None:
         shown = self._shown[0]

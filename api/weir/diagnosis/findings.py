@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weir.diagnosis import drop_reasons, ports, processors, scans, softirqs, tables, uplinks
+from weir.diagnosis import certificates, drop_reasons, ports, processors, scans, softirqs, tables, uplinks
 from weir.diagnosis.sample import Sample
 from weir.diagnosis.symptom import Rule, Span, Symptom
 from weir.diagnosis.trial import Trial
@@ -40,6 +40,8 @@ RULES: Sequence[tuple[Rule, tuple[str, ...], tuple[str, ...]]] = (
     (ports.shared_locks, ("one-lock",), ("ports",)),
     (ports.overruns, ("ring-overrun",), ("ports",)),
     (uplinks.down, ("uplink-down",), ("uplinks",)),
+    (certificates.ending, ("certificate-ending",), ("certificates",)),
+    (certificates.invalid, ("certificate-invalid",), ("certificates",)),
 )
 """Each rule with the codes that it gives and the fields of `Sample` that it cannot do without."""
 WINDOWS = ("softirqs", "drop_reasons")

@@ -126,6 +126,15 @@ class UplinkLook:
 
 
 @dataclass(frozen=True, slots=True)
+class CertificateLook:
+    """A certificate that is shown. `left_days` until its end; `wrong_days` since that, or until it begins; 0
+    while it is good."""
+
+    left_days: float
+    wrong_days: float
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """`clock_s` is monotonic, `at_ms` the time of day. Of what is looked at less often a sample has the last
     look. `unseen` says for a look (`LOOKS` of `weir.diagnosis.texts`) why there was none."""
@@ -159,4 +168,6 @@ class Sample:
     """The last window."""
     uplinks: Mapping[str, UplinkLook] | None = None
     """By their ids."""
+    certificates: Mapping[str, CertificateLook] | None = None
+    """Those in use, by their ids."""
     unseen: Mapping[str, str] = field(default_factory=dict)

@@ -241,6 +241,30 @@ AILMENTS: Mapping[str, Ailment] = {
         ),
         under_load=False,
     ),
+    "certificate-ending": Ailment(
+        "clock",
+        "warning",
+        "A certificate ends soon",
+        "The certificate {subject}, which the web interface shows, ends in {left}.",
+        (
+            Remedy("renew-certificate", "Ask its authority for another one, and upload chain and key in one "
+                   "change."),
+        ),
+        under_load=False,
+    ),
+    "certificate-invalid": Ailment(
+        "clock",
+        "error",
+        "A certificate is not valid now",
+        "The certificate {subject}, which the web interface shows, has ended or has not begun, by {wrong} "
+        "of the router's clock.",
+        (
+            Remedy("renew-certificate", "Ask its authority for another one, and upload chain and key in one "
+                   "change."),
+            Remedy("look-at-clock", "Look whether the router's clock is right."),
+        ),
+        under_load=False,
+    ),
 }  # fmt: skip
 
 LOOKS: Mapping[str, str] = {
@@ -258,6 +282,7 @@ LOOKS: Mapping[str, str] = {
     "scans": "sources of very many destinations, while the router receives 2,000 packets/s or more",
     "drop_reasons": "why the network stack drops packets, a sixteenth of the time",
     "uplinks": "whether the checks of uplinks are answered",
+    "certificates": "how long certificates in use are valid",
     "route_lookups": "how long a lookup of an IPv4 route takes",
     "reverse_path": "whether the kernel checks the way back to each source",
 }

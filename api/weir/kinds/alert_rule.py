@@ -18,6 +18,8 @@ SEVERITIES = ("notice", "warning", "error")
 """From the mildest."""
 CODES = (
     "backlog-full",
+    "certificate-ending",
+    "certificate-invalid",
     "connections-full",
     "control-plane-starved",
     "crowded-listener",

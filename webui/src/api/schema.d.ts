@@ -12936,7 +12936,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -12964,7 +12964,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -12998,7 +12998,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13024,7 +13024,7 @@ export interface components {
              */
             severity?: "notice" | "warning" | "error" | null;
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /** @description A finding that lasts is told again after that time. 0: it is not. */

@@ -24,6 +24,8 @@ const CHECKED: Readonly<Record<string, string>> = { shapers: "/interfaces" };
 const DIFFERENT: Readonly<Record<string, string>> = { network: "/interfaces", ports: "/interfaces" };
 const FOUND: Readonly<Record<string, string>> = {
   "uplink-down": "/uplinks",
+  "certificate-ending": "/certificates",
+  "certificate-invalid": "/certificates",
   "one-lock": "/interfaces",
   "ring-overrun": "/interfaces",
 };
