@@ -13,7 +13,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,9 +20,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lab import confine, frr, netns
-from lab.process import PATIENCE
-from tests.agent import traffic
+from lab import frr, netns
+from lab.process import PATIENCE, started_ticks
+from tests.agent import traffic, warm
 from tests.datapath import bpf_run
 from tests.polling import WAIT_S, until
 from weir.model.codec import to_stored_json
@@ -51,7 +50,7 @@ class Rig:
         self.name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
         self.folder = RUN / self.name
         self.router, self.client_ns, self.internet = (f"{self.name}-{end}" for end in "rci")
-        self.agent_process: subprocess.Popen[bytes] | None = None
+        self.agent_process: subprocess.Popen[bytes] | warm.Forked | None = None
         self.has_own_run_folder = False
         """The agent and what it starts see the rig's folder of FRR where FRR looks for its own."""
         self._frr: dict[str, subprocess.Popen[bytes]] = {}
@@ -106,16 +105,15 @@ class Rig:
     def spawn_agent(self, *options: str) -> None:
         """Start the agent and wait until it listens, whatever it says of the store."""
         (self.folder / "agent.sock").unlink(missing_ok=True)
-        self.agent_process = self.spawn(
-            "agent",
-            [
-                *(sys.executable, "-m", "weir.agent.main", "--socket", str(self.folder / "agent.sock")),
-                *("--database", str(self.folder / "weir.db"), "--pin-dir", str(self.folder / "bpf")),
-                *("--frr-run-dir", str(self.folder / "frr"), "--capacity", "8192"),
-                *("--probe-after-s", str(PROBE_AFTER_S), *options),
-            ],
-            self._placed if self.has_own_run_folder else None,
-        )
+        said = [
+            *("--socket", str(self.folder / "agent.sock"), "--database", str(self.folder / "weir.db")),
+            *("--pin-dir", str(self.folder / "bpf"), "--frr-run-dir", str(self.folder / "frr")),
+            *("--capacity", "8192", "--probe-after-s", str(PROBE_AFTER_S), *options),
+        ]
+        shown = {str(self.folder / "frr"): str(frr.RUN_FOLDER)} if self.has_own_run_folder else {}
+        with (self.folder / "agent.log").open("ab") as output:
+            self.agent_process = warm.start(said, self.router, shown, output.fileno())
+        self._note(self.agent_process.pid)
         until("the agent listens", self._is_listening, START_S)
 
     def _is_listening(self) -> bool:
@@ -123,11 +121,6 @@ class Rig:
         self._require_agent()
         with socket.socket(socket.AF_UNIX) as handle:
             return handle.connect_ex(str(self.folder / "agent.sock")) == 0
-
-    def _placed(self) -> None:
-        netns.enter(self.router)
-        confine.own_mounts()
-        confine.bind(self.folder / "frr", frr.RUN_FOLDER)
 
     def give_files_to(self, uid: int) -> None:
         """The database becomes the API's user's, as it is on a router."""
@@ -188,9 +181,13 @@ class Rig:
                 env={**os.environ, "PYTHONFAULTHANDLER": "1"},
                 preexec_fn=prepare or netns.entering(self.router),
             )
-        with (self.folder / "pids").open("a") as pids:
-            pids.write(f"{process.pid}\n")
+        self._note(process.pid)
         return process
+
+    def _note(self, pid: int) -> None:
+        """For `remove`, with what tells it from a later process of the same number."""
+        with (self.folder / "pids").open("a") as pids:
+            pids.write(f"{pid} {started_ticks(pid)}\n")
 
     # -- what the API does ---------------------------------------------------------------------------
 
@@ -369,7 +366,7 @@ def client_queue(rate_bps: int = 100_000) -> Queue:
     return Queue("client", "client", target=("10.64.0.2/32",), max_limit_bps=Pair(rate_bps, rate_bps))
 
 
-def _end(process: subprocess.Popen[bytes], number: int) -> int:
+def _end(process: subprocess.Popen[bytes] | warm.Forked, number: int) -> int:
     process.send_signal(number)
     try:
         return process.wait(timeout=WAIT_S)
@@ -402,10 +399,10 @@ def remove(name: str) -> None:
     """End the processes of a rig, by the pids it wrote down, and remove all it made."""
     folder = RUN / name
     pids = folder / "pids"
-    started = pids.read_text().split() if pids.exists() else []
-    started += [path.read_text().split()[0] for path in folder.glob("daemons/*/pid")]  # by the agent
-    for pid in map(int, started):
-        if name.encode() in _file_of(pid, "cmdline"):
+    started = pids.read_text().splitlines() if pids.exists() else []
+    started += [path.read_text() for path in folder.glob("daemons/*/pid")]  # by the agent
+    for pid, ticks in (map(int, line.split()) for line in started):
+        if started_ticks(pid) == ticks:
             os.kill(pid, signal.SIGKILL)
             until(f"process {pid} has let go of its files", partial(_is_over, pid))
     for end in "rics":  # s: where a test has a second customer
