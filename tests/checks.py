@@ -319,10 +319,15 @@ def checks(groups: list[str]) -> list[Check]:
         Check(
             "lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900, waits=True
         ),
-        in_vm("vm", "vm", [], ["tests/vm"], marked="not on_ours", processors=PROCESSORS, waits=True),
+        in_vm(
+            "vm", "vm", [], ["tests/vm"], marked="measured and not on_ours", processors=PROCESSORS, waits=True
+        ),
         kernel_build(),
         *side_by_side_on_ours(),
         Check("e2e", "e2e", [*PYTEST, "tests/e2e"], 1, lab=True, limit_s=1800),
+        in_vm(
+            "vm beside others", "vm", [], ["tests/vm"], marked="not measured and not on_ours", guest_s=2400
+        ),
         *unit_checks(),
         *long_checks(),
         *newcomer_checks(),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -105,10 +106,11 @@ def test_a_test_of_the_virtual_machine_runs_on_one_kernel_once() -> None:
     for path in tests.glob("test_*.py"):
         text = path.read_text()
         assert text.count("mark.counted") <= text.count("mark.on_ours"), path.name
-        for on_ours, counted in ((False, False), (True, False), (True, True)):
+        places = ((False, False), (True, False), (True, True))
+        for (on_ours, counted), measured in product(places, (False, True)):
             if counted and "mark.counted" not in text:
                 continue
-            marks = {"on_ours": on_ours, "counted": counted}
+            marks = {"on_ours": on_ours, "counted": counted, "measured": measured}
             wanted = [words for where, words in asked if where in ("tests/vm", f"tests/vm/{path.name}")]
             assert sum(bool(eval(words, marks)) for words in wanted) == 1, (path.name, marks)
 

@@ -21,7 +21,10 @@ from weir.kinds.firewall import Firewall
 from weir.model.interface import Interface
 from weir.model.objects import Pair, Queue
 
-pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+pytestmark = [
+    pytest.mark.measured,
+    pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
+]
 
 MEGABIT = 1_000_000
 CLIENT, SERVER, ROUTER = "10.64.0.2", "203.0.113.1", "203.0.113.2"

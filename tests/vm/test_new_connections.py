@@ -19,7 +19,10 @@ from weir.adapters import connection_limits
 from weir.kinds.firewall import Firewall
 from weir.model.objects import Pair, Queue
 
-pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+pytestmark = [
+    pytest.mark.measured,
+    pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
+]
 
 LIMIT_BPS = 200_000
 

@@ -15,7 +15,10 @@ from tests.nearest import nearest
 from tests.router import MEGABIT, Router, customer, rate
 from weir.adapters import tc
 
-pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+pytestmark = [
+    pytest.mark.measured,
+    pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
+]
 
 SERVER_V4 = plan.INTERNET_ADDRESSES[0]
 DATAGRAM = 1428

@@ -14,7 +14,10 @@ from tests.agent.meter import RATE_BPS, told_since, unlimited_after
 from tests.agent.rig import Rig, client_queue, lan, running, wan
 from tests.polling import until
 
-pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+pytestmark = [
+    pytest.mark.measured,
+    pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
+]
 
 MOST_S = 2.0
 PORTS = ("lan0", "wan0")

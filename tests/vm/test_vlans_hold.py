@@ -16,7 +16,10 @@ from tests.agent.rig import Rig, client_queue, lan, running, wan
 from tests.polling import until
 from weir.model.interface import Interface, Vlan
 
-pytestmark = pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel")
+pytestmark = [
+    pytest.mark.measured,
+    pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),
+]
 
 OFFERED_BPS = 10_000_000
 CUSTOMER = "10.66.0.2"
