@@ -57,6 +57,10 @@ def test_others_see_who_has_staged_a_change_of_an_object_and_not_what(router: Ro
     assert candidates.others(ANNA, "interface", "q1") == []
     candidates.discard(OTTO)
     assert candidates.others(ANNA, "queue", "q1") == []
+    assert [other.owner for other in candidates.others(OTTO, "queue", "q1")] == ["anna"]
+    candidates.discard(ANNA)
+    assert candidates.others(OTTO, "queue", "q1") == []
+    assert candidates.get(ANNA) is None
 
 
 @pytest.mark.parametrize("removed", [False, True])

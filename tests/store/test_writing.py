@@ -400,9 +400,9 @@ def test_who_is_sent_what_cannot_be_encoded_to_its_end_is_told() -> None:
 def test_sums_that_were_made_ahead_are_those_of_that_revision_only(
     store: ConfigStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = ChangedVersions(create(*(queue(f"q{number}") for number in range(10))))
-    expected = [made.sums(number) for number in (2, 3)]
-    made.sum_ahead(2)
+    changes = create(*(queue(f"q{number}") for number in range(10)))
+    expected = [ChangedVersions(changes).sums(number) for number in (2, 3)]
+    made = ChangedVersions(changes, ahead=2)
     assert made.sums(3) == expected[1] != expected[0]
     monkeypatch.setattr(versions, "row_sum", None)
     assert made.sums(2) == expected[0]

@@ -98,14 +98,14 @@ def read_request(
         state = None if request.state is None else request.state(transaction)
         changes = request.produce(transaction)
         require_room(changes)
-        return Read(epoch, transaction.head, changes, ChangedVersions(changes, begun), state)
+        versions = ChangedVersions(changes, begun, ahead=transaction.head + 1)
+        return Read(epoch, transaction.head, changes, versions, state)
 
 
 def prepare(read: Read, request: Request, running: Running) -> Prepared:
     """Validate what was read; nobody waits. Raises `Invalid`."""
     trial = tried(read.changes, request, running)
     trial.make_ready()
-    read.versions.sum_ahead(read.read_at + 1)
     return Prepared(read, trial, frozenset((change.kind, change.id) for change in read.changes))
 
 

@@ -199,6 +199,8 @@ def create(connection: sqlite3.Connection, owner: str, base_revision: int, at_ms
 
 def discard(connection: sqlite3.Connection, owner: str) -> bool:
     """False when there was none."""
+    if connection.execute("SELECT 1 FROM candidate WHERE owner != ?", (owner,)).fetchone() is None:
+        connection.execute("DELETE FROM candidate_change")  # all pages at once, none of which is looked at
     return connection.execute("DELETE FROM candidate WHERE owner = ?", (owner,)).rowcount == 1
 
 

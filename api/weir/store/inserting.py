@@ -30,7 +30,7 @@ def insert(connection: sqlite3.Connection, into: str, rows: Iterable[Sequence[An
         connection.execute(said, list(chain.from_iterable(some)))
 
 
-def in_pieces(items: Iterable[T], count: int) -> Iterator[Sequence[T]]:
+def in_pieces(items: Iterable[T], count: int) -> Iterator[list[T]]:
     rest = iter(items)
     while some := list(islice(rest, count)):
         yield some

@@ -44,21 +44,28 @@ class ChangedVersions:
     """
 
     def __init__(
-        self, changes: Sequence[Change], begun: Callable[[ChangedVersions], None] = lambda _: None
+        self,
+        changes: Sequence[Change],
+        begun: Callable[[ChangedVersions], None] = lambda _: None,
+        ahead: int | None = None,
     ) -> None:
-        """`begun` is told before the first is encoded, for who wants to send `lines` as they come."""
+        """`begun` is told before the first is encoded, for who wants to send `lines` as they come. `ahead` is
+        what will most likely be the next revision: its sums are made now, and not under the lock."""
         self.count = len(changes)
         """How many changes there are."""
+        self._ahead = ahead
         self._targets = TargetMoves()
         self._keys = defaultdict[Kind, list[str]](list)
         self._pieces: list[bytes] = []
         self._grown = threading.Condition()
         self._is_whole, self._is_over = False, False
-        self._summed: tuple[int, Sequence[int]] | None = None
+        self._summed = array("q")
         begun(self)
         try:
             for some in in_pieces(self._rows(changes), AT_ONCE):
-                packed = zlib.compress(marshal.dumps(list(some)), 1)
+                if ahead is not None:
+                    self._summed.extend(_sums(some, ahead))
+                packed = zlib.compress(marshal.dumps(some), 1)
                 with self._grown:
                     self._pieces.append(packed)
                     self._grown.notify_all()
@@ -125,19 +132,11 @@ class ChangedVersions:
             for kind, ids in self._ended
         )
 
-    def sum_ahead(self, number: int) -> None:
-        """Make the sums for what will most likely be the next revision: less is left to do under the lock."""
-        self._summed = number, array("q", self._sums(number))
-
     def sums(self, number: int) -> Sequence[int]:
         """Of those that begin with revision `number`, in their order."""
-        if self._summed is not None and self._summed[0] == number:
-            return self._summed[1]
-        return array("q", self._sums(number))
-
-    def _sums(self, number: int) -> Iterator[int]:
-        rows = (row for piece in self._unpacked() for row in piece if len(row) > _ENDS)
-        return (row_sum(row[0], row[1], number, row[-1]) for row in rows)
+        if number == self._ahead:
+            return self._summed
+        return array("q", (found for piece in self._unpacked() for found in _sums(piece, number)))
 
     def begin(self, connection: sqlite3.Connection, number: int, sums: Iterable[int]) -> None:
         """Insert them as of revision `number` with their sums, and the prefixes leading to them."""
@@ -146,6 +145,10 @@ class ChangedVersions:
             rows = ((number, *row, next(each)) for row in piece if len(row) > _ENDS)
             insert(connection, f"INSERT INTO object_version ({COLUMNS})", rows)
         self._targets.write(connection)
+
+
+def _sums(rows: Iterable[Sequence[Any]], number: int) -> Iterator[int]:
+    return (row_sum(row[0], row[1], number, row[-1]) for row in rows if len(row) > _ENDS)
 
 
 def line_of(change: Change) -> bytes:
