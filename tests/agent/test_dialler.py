@@ -28,6 +28,7 @@ from weir.agent import dialler as dialling
 from weir.agent.dialler import Dialler
 from weir.backends.backend import Comparison, Look
 from weir.backends.pppoe import PppoeBackend
+from weir.model.delegation import Dhcpv6
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.pppoe import Pppoe
@@ -126,6 +127,8 @@ def dsl(**more: Any) -> Interface:
 def test_what_pppd_says_of_a_session() -> None:
     assert read_said(UP) == Said("10.99.0.10", "10.99.0.1", ("203.0.113.53",), "02:00:00:00:00:ab", 7)
     assert read_said("") == Said()
+    with_ipv6 = f"{UP}local  LL address fe80::1c2b:3aff:1:2\nremote LL address fe80::9:8\n"
+    assert read_said(with_ipv6).ipv6_peer == "fe80::9:8"
 
 
 @pytest.mark.parametrize(
@@ -149,6 +152,18 @@ def test_a_failure_is_told_in_words(said: str, words: str) -> None:
 def test_options_take_every_character_of_a_name_or_password() -> None:
     assert options_text([("user", 'a"b\\c #d')]) == 'user "a\\"b\\\\c #d"\n'
     assert parent_of("plugin pppoe.so\nnic-eth0.7\n") == "eth0.7"
+
+
+@pytest.mark.parametrize(
+    ("more", "option"),
+    [({}, "noipv6"), ({"ipv6_addressing": "auto"}, "+ipv6"), ({"dhcpv6": Dhcpv6()}, "+ipv6")],
+)
+def test_ipv6_is_agreed_on_where_something_of_it_is_wanted(
+    rig: Rig, more: dict[str, Any], option: str
+) -> None:
+    rig.bring(replace(dsl(), **more))
+    words = {"noipv6", "+ipv6"} & set((rig.sessions.folder("dsl0") / "options").read_text().splitlines())
+    assert words == {option}
 
 
 def test_a_session_comes_up_and_is_known(rig: Rig) -> None:

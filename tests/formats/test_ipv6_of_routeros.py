@@ -54,6 +54,18 @@ def test_a_home_with_a_delegated_prefix_keeps_ipv6() -> None:
     assert fate(report, "/ipv6 address") == ("imported", "ok")
 
 
+def test_a_pppoe_session_asks_for_a_prefix_and_takes_no_part_of_it() -> None:
+    session = "/interface pppoe-client\nadd interface=ether1 name=dsl user=me\n"
+    home = HOME.replace("interface=ether1", "interface=dsl") + session
+    report = import_of(home + CLIENT.replace("ether1", "dsl") + PART)
+    outside = interface(report, "dsl")
+    assert outside["dhcpv6"] == {"pd_hint": 56, "address": True}
+    assert outside["ipv6_addressing"] == "auto"
+    assert interface(report, "bridge")["delegated"] == {"uplink": "dsl", "subnet_id": None}
+    report = import_of(home + CLIENT.replace("ether1", "dsl") + PART.replace("=bridge", "=dsl"))
+    assert fate(report, "/ipv6 address") == ("left-out", "no-part-here")
+
+
 @pytest.mark.parametrize(
     ("home", "client", "code", "reason"),
     [
@@ -63,13 +75,6 @@ def test_a_home_with_a_delegated_prefix_keeps_ipv6() -> None:
         (HOME, CLIENT.strip() + " disabled=yes\n", "disabled", "disabled"),
         (HOME, CLIENT.replace("::/56", "::/72"), "bad-value", "32 to 64 bits"),
         (HOME, CLIENT.replace("::/56", "nonsense"), "bad-value", "32 to 64 bits"),
-        (
-            HOME.replace("interface=ether1", "interface=dsl")
-            + "/interface pppoe-client\nadd interface=ether1 name=dsl user=me\n",
-            CLIENT.replace("ether1", "dsl"),
-            "no-prefix-here",
-            "PPPoE session",
-        ),
         (
             HOME,
             CLIENT.replace("ether1", "ether2"),

@@ -17,7 +17,6 @@ from weir.model.document import Document
 from weir.model.interface import Interface, Loopback, Vlan
 from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject
-from weir.model.pppoe import Pppoe
 from weir.model.rules import validate_all
 from weir.parts import ANNOUNCING, FIREWALL, NETWORK
 from weir.parts.firewall import rule_text
@@ -55,7 +54,6 @@ def test_several_networks_take_parts_of_one_prefix() -> None:
         ((replace(WAN, role="lan"),), "dhcpv6-inside"),
         ((replace(WAN, vrf="blue"),), "dhcpv6-in-vrf"),
         ((replace(WAN, ipv6_addressing="static", loopback=Loopback()),), "dhcpv6-not-here"),
-        ((replace(WAN, ipv6_addressing="static", pppoe=Pppoe("eth0", "a", "b")),), "dhcpv6-not-here"),
         ((lan(),), "unknown-uplink"),
         ((replace(WAN, dhcpv6=None), lan()), "uplink-without-prefix"),
         ((replace(WAN, disabled=True), lan()), "interface-disabled"),

@@ -17,6 +17,8 @@ from weir.agent.uplinks import Uplinks
 from weir.fields.secret import LOST
 from weir.kinds.firewall import Firewall
 from weir.kinds.uplink import Uplink
+from weir.model.announcing import Announcement
+from weir.model.delegation import Delegated, Dhcpv6
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan, Wireguard
 from weir.model.links import Bridge, BridgePort
@@ -61,8 +63,11 @@ def test_a_session_is_not_on_a_member_but_on_its_bridge() -> None:
     assert not found(ETH, bridge, _on("br0"))
 
 
-def test_no_router_announces_anything_on_a_session() -> None:
-    assert "slaac-without-routers" in found(ETH, replace(DSL, ipv6_addressing="auto"))
+def test_a_session_learns_and_asks_and_announces_nothing() -> None:
+    asking = replace(DSL, ipv6_addressing="auto", dhcpv6=Dhcpv6())
+    assert not found(ETH, asking)
+    assert "ra-without-hosts" in found(ETH, replace(DSL, ra=Announcement()))
+    assert "delegated-without-hosts" in found(ETH, asking, replace(DSL, delegated=Delegated("dsl0")))
 
 
 @pytest.mark.parametrize(

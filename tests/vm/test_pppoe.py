@@ -12,7 +12,9 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from ipaddress import ip_interface
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,10 @@ from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import PrefixEntry
 from weir.adapters.netlink import Links
 from weir.adapters.pppd import REFUSED, Sessions
+from weir.agent.delegations import Delegations
+from weir.agent.dhcp6_clients import Dhcp6Clients
 from weir.agent.dialler import Dialler
+from weir.backends.autoconf import AutoconfBackend
 from weir.backends.backend import Comparison, Look
 from weir.backends.fast import FastPaths
 from weir.backends.modes import PortModes
@@ -34,10 +39,11 @@ from weir.backends.network import NetworkBackend
 from weir.backends.ports import PortsBackend, PortsWanted
 from weir.backends.pppoe import PppoeBackend
 from weir.compiler.types import PortSpec
+from weir.model.delegation import Dhcpv6
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.pppoe import Pppoe
-from weir.parts import NETWORK, PPPOE
+from weir.parts import AUTOCONF, NETWORK, PPPOE
 from weir.parts.effect import Sessions as Counted
 
 pytestmark = [
@@ -58,8 +64,14 @@ OPTIONS = """require-pap
 ms-dns 203.0.113.53
 ms-dns 203.0.113.54
 lcp-echo-interval 0
-noipv6
++ipv6
 noccp
+"""
+WAN_NET, FIRST = "2001:db8:77::/64", "2001:db8:f000::/56"
+ANNOUNCED = """interface %s {
+  AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;
+  prefix %s { };
+};
 """
 
 
@@ -84,6 +96,46 @@ class Concentrator:
         found: list[dict[str, str]] = json.loads(self.peer.run("ip", "-j", "link", "show", "far0"))
         return found[0]["address"]
 
+    @property
+    def session(self) -> str:
+        """Its own end of the session that came last."""
+        found: list[dict[str, str]] = json.loads(self.peer.run("ip", "-j", "link", "show", "type", "ppp"))
+        return found[-1]["ifname"]
+
+    @contextmanager
+    def with_ipv6(self, folder: Path) -> Iterator[None]:
+        """radvd and Kea on that session."""
+        name = self.session
+        # Kea takes the other end's link-local address of a session for its own.
+        self.peer.run("ip", "address", "replace", "fe80::1/64", "dev", name, "nodad")
+        self.peer.run("sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
+        conf = folder / "radvd.conf"
+        conf.write_text(ANNOUNCED % (name, WAN_NET))
+        network, bits = FIRST.split("/")
+        pool = {"prefix": network, "prefix-len": int(bits), "delegated-len": int(bits)}
+        subnet = {"id": 1, "subnet": WAN_NET, "interface": name, "pd-pools": [pool]}
+        known = {"type": "EN", "enterprise-id": 4491, "identifier": "87ABEF", "persist": False}
+        config = {
+            "interfaces-config": {"interfaces": [name]},
+            "lease-database": {"type": "memfile", "persist": False},
+            **{"preferred-lifetime": 3600, "valid-lifetime": 3600, "server-id": known, "subnet6": [subnet]},
+        }
+        file = folder / "kea6.conf"
+        file.write_text(json.dumps({"Dhcp6": config}))
+        places = (f"KEA_PIDFILE_DIR={folder}", f"KEA_LOCKFILE_DIR={folder}")
+        began = [
+            self.peer.begin("radvd", "-n", "-m", "stderr", "-C", str(conf), "-p", str(folder / "pid")),
+            self.peer.begin("env", *places, "kea-dhcp6", "-c", str(file)),
+        ]
+        try:
+            yield
+        finally:
+            for process in began:
+                process.kill()
+                process.wait()
+            for path in (folder / "pid", *folder.glob("kea6.*.pid")):
+                path.unlink(missing_ok=True)
+
     def hang_up(self) -> None:
         """As a provider does that restarts."""
         own = self.peer.run("readlink", "/proc/self/ns/net").strip()
@@ -94,8 +146,7 @@ class Concentrator:
 
     def knows(self, network: str) -> None:
         """The way back to a network behind the session."""
-        found: list[dict[str, str]] = json.loads(self.peer.run("ip", "-j", "link", "show", "type", "ppp"))
-        self.peer.run("ip", "route", "replace", network, "dev", found[-1]["ifname"])
+        self.peer.run("ip", "route", "replace", network, "dev", self.session)
 
     def stop(self) -> None:
         if self.server is not None:
@@ -116,12 +167,15 @@ class Router:
         self.network = NetworkBackend(self.links, folder / "mtus")
         self.dialler = Dialler(self.sessions, self.links.links)
         self.pppoe = PppoeBackend(self.sessions, lambda _, text: text, self.dialler.wake, self.dialler.told)
+        self.autoconf = AutoconfBackend(folder / "autoconf.json")
+        self.delegations = Delegations(folder / "delegations.json")
+        self.clients = Dhcp6Clients(self.links, self.delegations, lambda note: [note(), None][1])
         self.document = Document()
         self.dialler.start()
 
     def bring(self, *interfaces: Interface) -> None:
         self.document = Document(interfaces)
-        for backend, part in ((self.network, NETWORK), (self.pppoe, PPPOE)):
+        for backend, part in ((self.network, NETWORK), (self.pppoe, PPPOE), (self.autoconf, AUTOCONF)):
             asked: Any = part.wanted(self.document)
             difference: Any = backend.diff(backend.read(), asked)  # type: ignore[arg-type]
             backend.apply(difference)
@@ -142,6 +196,19 @@ class Router:
         """0: it does not run."""
         found = self.sessions.daemon(SESSION).identity()
         return 0 if found is None else found[0]
+
+    def learnt(self) -> str:
+        """The network of an address that it has learnt there, if it has a gateway there as well."""
+        found = self.autoconf.learn([SESSION]).get(SESSION, {})
+        rows = found.get("learnt_addresses", [])
+        return str(ip_interface(rows[0]["address"]).network) if rows and found["learnt_gateway"] else ""
+
+    def prefix(self) -> str:
+        held = self.delegations.held().get(SESSION)
+        return "" if held is None else held.prefix
+
+    def failure(self) -> object:
+        return self.delegations.learn(None)[SESSION]["dhcpv6_failure"]
 
     def effects(self, *interfaces: Interface) -> list[tuple[str, str]]:
         asked = PPPOE.wanted(Document(interfaces))
@@ -182,6 +249,7 @@ def router(tmp_path: Path, concentrator: Concentrator) -> Iterator[Router]:
     finally:
         made.bring(Interface(PARENT))
         until("the session has ended", lambda: not made.sessions.names(), UP_S)
+        made.clients.stop()
         made.dialler.stop()
         made.links.close()
     assert SESSION not in run("ip", "link", "show")
@@ -284,3 +352,27 @@ def test_a_session_that_the_provider_ends_comes_back_and_a_silent_one_is_named(
         UP_S,
     )
     concentrator.start()
+
+
+def test_a_session_has_ipv6_and_a_prefix_also_after_it_was_dialled_again(
+    router: Router, concentrator: Concentrator, tmp_path: Path
+) -> None:
+    """What an agent does when links change is done here by hand: the setting, and who asks for the prefix."""
+    below, session = dsl()
+    asking = [below, replace(session, ipv6_addressing="auto", dhcpv6=Dhcpv6())]
+    router.bring(*asking)
+    for _ in range(2):
+        until("IPv6 is agreed on", lambda: router.come_up()["session_ipv6_peer"], UP_S)
+        with concentrator.with_ipv6(tmp_path):
+            router.bring(*asking)
+            router.clients.follow(NETWORK.wanted(router.document))
+            until("it has learnt an address and a gateway", lambda: router.learnt() == WAN_NET, UP_S)
+            until("it has a prefix", lambda: router.prefix() == FIRST and not router.failure(), UP_S)
+            gateway = router.state()["session_ipv6_peer"]
+            assert " 0% packet loss" in run("ping", "-6", "-q", "-c", "2", f"{gateway}%{SESSION}")
+        concentrator.hang_up()
+        until("the end is seen", lambda: not router.is_up(), UP_S)
+        assert router.prefix() == FIRST, "a prefix outlives its session"
+    router.come_up()
+    router.bring(below, session)
+    assert router.effects(*asking) == [(SESSION, "drops-sessions")]

@@ -136,6 +136,8 @@ class Said:
     dns: tuple[str, ...] = ()
     concentrator: str = ""
     number: int | None = None
+    ipv6_peer: str = ""
+    """The provider's link-local address, where IPv6 was agreed on."""
 
 
 _ADDRESS = r"(\d+\.\d+\.\d+\.\d+)"
@@ -143,18 +145,21 @@ _OWN = re.compile(rf"^local  IP address {_ADDRESS}$", re.MULTILINE)
 _PEER = re.compile(rf"^remote IP address {_ADDRESS}$", re.MULTILINE)
 _DNS = re.compile(rf"^(?:primary|secondary) +DNS address {_ADDRESS}$", re.MULTILINE)
 _NUMBER = re.compile(r"^PPP session is (\d+)", re.MULTILINE)
+_IPV6_PEER = re.compile(r"^remote LL address (fe80:[0-9a-f:]+)$", re.MULTILINE)
 _MAC = re.compile(r"^Connected to ([0-9A-Fa-f:]{17}) via interface ", re.MULTILINE)
 
 
 def read_said(text: str) -> Said:
-    """pppd 2.4.9 and 2.5 say these in the same words (ipcp.c, plugins/pppoe/plugin.c)."""
-    own, peer, number, mac = (pattern.search(text) for pattern in (_OWN, _PEER, _NUMBER, _MAC))
+    """pppd 2.4.9 and 2.5 say these in the same words (ipcp.c, ipv6cp.c, plugins/pppoe/plugin.c)."""
+    patterns = (_OWN, _PEER, _NUMBER, _MAC, _IPV6_PEER)
+    own, peer, number, mac, ipv6_peer = (pattern.search(text) for pattern in patterns)
     return Said(
         own[1] if own else "",
         peer[1] if peer else "",
         tuple(dict.fromkeys(_DNS.findall(text))),
         mac[1].lower() if mac else "",
         int(number[1]) if number else None,
+        ipv6_peer[1] if ipv6_peer else "",
     )
 
 
@@ -210,6 +215,8 @@ _USUAL = (
         "CHAP authentication succeeded",
         "local  IP",
         "remote IP",
+        "local  LL",
+        "remote LL",
         "primary ",
         "secondary ",
     ),

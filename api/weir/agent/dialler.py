@@ -191,6 +191,7 @@ class Dialler:
             "session_address": said.address or None,
             "session_gateway": said.gateway or None,
             "session_dns": ", ".join(said.dns) or None,
+            "session_ipv6_peer": said.ipv6_peer or None,
             "concentrator": said.concentrator or None,
             "session_number": said.number,
             "session_failures": line.failures,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from weir.adapters.netlink import Link, Links
@@ -71,7 +71,7 @@ class LeaseClients(ABC):
         for name in set(self.held()) - wanted.keys():
             self.drop(name)
         for name, wish in sorted(wanted.items()):
-            self._keep(name, wish, links.get(name))
+            self._keep(name, wish, _asking(links, network[name]))
 
     def _keep(self, name: str, wish: object, link: Link | None) -> None:
         running, is_other = self._running.get(name), False
@@ -103,3 +103,12 @@ class LeaseClients(ABC):
         if give_back:
             running.client.release()
         running.wire.close()
+
+
+def _asking(links: Mapping[str, Link], spec: NetworkSpec) -> Link | None:
+    """What a client asks by. Servers know a session, which has no hardware address, by that of what it is on,
+    as a client is one whatever it asks by (RFC 8415, 11)."""
+    link, below = links.get(spec.ifname), links.get(spec.dialled)
+    if link is None or below is None:
+        return link
+    return replace(link, mac=below.mac, ethernet=below.ethernet)

@@ -142,7 +142,7 @@ class PppoeBackend:
             *_given("user", spec.username),
             *_given("password", "" if spec.password is None else self._opened(*spec.password)),
             *((word,) for word in ("noauth", "noipdefault", "nodefaultroute", "noproxyarp", "usepeerdns")),
-            *((word,) for word in ("nodetach", "noccp", "novj", "noipv6")),
+            *((word,) for word in ("nodetach", "noccp", "novj", "+ipv6" if spec.ipv6 else "noipv6")),
             ("mtu", str(spec.mtu)),
             ("mru", str(spec.mtu)),
             ("lcp-echo-interval", str(spec.keepalive_s)),

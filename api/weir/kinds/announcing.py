@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weir.model.address import split_address
-from weir.model.interface import HAS_HOSTS, Interface
+from weir.model.interface import HAS_HOSTS, HAS_ROUTERS, Interface
 from weir.model.limits import MIN_ROUTER_LIFETIME_S
 from weir.model.prefix import Prefix
 from weir.model.problem import Finding
@@ -54,7 +54,7 @@ def learning_sense(_view: View, interface: Interface) -> Iterator[Finding]:
     if interface.ipv6_addressing == "static":
         return
     name = interface.id
-    if type_of(interface) not in HAS_HOSTS:
+    if type_of(interface) not in HAS_ROUTERS:
         yield error("slaac-without-routers", interface, _LEARNING, f"no router announces anything on {name}")
     elif interface.vrf is not None:
         text = f"{name} is in the VRF {interface.vrf}, where nothing is learnt yet"

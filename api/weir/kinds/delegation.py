@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from weir.kinds.announcing import type_of
 from weir.model.delegation import Delegated, room
-from weir.model.interface import HAS_HOSTS, Interface
+from weir.model.interface import HAS_HOSTS, HAS_ROUTERS, Interface
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning
 
@@ -17,10 +17,7 @@ def asking_sense(_view: View, interface: Interface) -> Iterator[Finding]:
     if interface.dhcpv6 is None:
         return
     name = interface.id
-    if interface.pppoe is not None:
-        text = f"{name} is a PPPoE session, over which no prefix can be asked for yet"
-        yield error("dhcpv6-not-here", interface, "dhcpv6", text)
-    elif type_of(interface) not in HAS_HOSTS:
+    if type_of(interface) not in HAS_ROUTERS:
         text = f"nobody on {name} gives prefixes by DHCPv6"
         yield error("dhcpv6-not-here", interface, "dhcpv6", text)
     elif interface.vrf is not None:

@@ -228,6 +228,12 @@ KIND = Declaration(
         "session_dns": Text(
             80, when=_DIALS, label="Session DNS", help="The DNS servers that the provider named."
         ),
+        "session_ipv6_peer": Text(
+            45,
+            when=_DIALS,
+            label="Session IPv6 peer",
+            help="The provider's link-local address; null: no IPv6 was agreed on.",
+        ),
         "concentrator": Text(17, when=_DIALS, help="The MAC address of the access concentrator."),
         "session_number": Whole(0, 65_535, when=_DIALS, help="By which the concentrator knows the session."),
         "session_failures": Whole(

@@ -93,6 +93,8 @@ class Loopback:
 
 HAS_HOSTS = ("ethernet", "vlan", "bridge", "bond", "vxlan")
 """Types behind which hosts hear each other."""
+HAS_ROUTERS = (*HAS_HOSTS, "pppoe")
+"""Types beyond which a router may announce itself, and give prefixes."""
 _PASSES = When("type", ("vrf", "loopback"), unless=True)
 """Packets come in by it and leave by it."""
 
@@ -146,7 +148,7 @@ class Interface(ConfigObject):
             "static",
             "auto",
             label="IPv6 addressing",
-            when=When("type", HAS_HOSTS),
+            when=When("type", HAS_ROUTERS),
             help="`auto`: IPv6 addresses and a default route as a router there announces them (SLAAC), "
             "beside the addresses. A static route to ::/0 wins.",
         ),
@@ -156,7 +158,7 @@ class Interface(ConfigObject):
         Group(
             Dhcpv6,
             label="DHCPv6",
-            when=When("type", HAS_HOSTS),
+            when=When("type", HAS_ROUTERS),
             help="Of a WAN: asks the provider for a prefix for the networks inside (prefix delegation), from "
             "link-local address to link-local address. null: nothing is asked for.",
         ),

@@ -55,8 +55,9 @@ class NetworkSpec:
     """What the kernel can be told only when it makes the device, by its own names."""
     ends: Ends | None = None
     """Of a VXLAN or GRE tunnel, which always has an MTU here."""
-    dialled: bool = False
-    """It is there while its PPPoE session is: pppd makes it, brings it up, and gives it address and MTU."""
+    dialled: str = ""
+    """What the PPPoE session is on that it is there with: pppd makes it, brings it up, and gives it IPv4
+    address and MTU; "" = it is no session."""
     session_distance: int = 0
     """Of the default route by that session; 0 = it has none."""
     bond: str = ""
@@ -65,7 +66,7 @@ class NetworkSpec:
     @property
     def is_made(self) -> bool:
         """By the router, when what it is made on is there."""
-        return self.vlan is not None or bool(self.vrf_table) or bool(self.device) or self.dialled
+        return self.vlan is not None or bool(self.vrf_table) or bool(self.device) or bool(self.dialled)
 
 
 class NetworkPart(EntriesPart[NetworkSpec]):
@@ -93,7 +94,7 @@ class NetworkPart(EntriesPart[NetworkSpec]):
         vrf = f" VRF with table {new.vrf_table}," if new.vrf_table else vrf
         vrf = f" {new.device}{f' {new.ends.text}' if new.ends else ''},{vrf}" if new.device else vrf
         if new.dialled:
-            return f"{new.ifname} {'' if new.up else 'not '}by PPPoE"
+            return f"{new.ifname} {'' if new.up else 'not '}by PPPoE{' with DHCPv6' if new.dhcpv6 else ''}"
         return f"{new.ifname}{vlan}{vrf} {state}{mtu} {addresses or 'without address'}"
 
 
@@ -148,7 +149,7 @@ def _spec(item: Interface, document: Document, bond: Interface | None) -> Networ
         device=device,
         made_with=tunnel_made_with(item) if item.bond is None else made_with(item.bond),
         ends=ends_of(item),
-        dialled=session is not None,
+        dialled="" if session is None else session.parent,
         session_distance=session.distance if session is not None and session.default_route else 0,
         bond="" if bond is None else bond.id,
     )

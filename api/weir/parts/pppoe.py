@@ -28,6 +28,8 @@ class SessionSpec:
     ac_name: str
     mtu: int
     keepalive_s: int
+    ipv6: bool
+    """Whether IPv6 is agreed on as well (RFC 5072); a provider without it has a session without."""
 
 
 class PppoePart(EntriesPart[SessionSpec]):
@@ -53,7 +55,8 @@ class PppoePart(EntriesPart[SessionSpec]):
 
     def text(self, old: SessionSpec | None, new: SessionSpec) -> str:
         who = f" as {new.username}" if new.username else ""
-        return f"{new.ifname}: PPPoE over {new.parent}{who}, MTU {new.mtu}"
+        ipv6 = ", with IPv6" if new.ipv6 else ""
+        return f"{new.ifname}: PPPoE over {new.parent}{who}, MTU {new.mtu}{ipv6}"
 
 
 def _spec(item: Interface, session: Pppoe, document: Document) -> SessionSpec:
@@ -68,6 +71,7 @@ def _spec(item: Interface, session: Pppoe, document: Document) -> SessionSpec:
         session.ac_name,
         mtu,
         session.keepalive_s,
+        item.ipv6_addressing == "auto" or item.dhcpv6 is not None,
     )
 
 

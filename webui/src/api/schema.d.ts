@@ -6673,6 +6673,8 @@ export interface components {
             session_gateway: string | null;
             /** @description The DNS servers that the provider named. */
             session_dns: string | null;
+            /** @description The provider's link-local address; null: no IPv6 was agreed on. */
+            session_ipv6_peer: string | null;
             /** @description The MAC address of the access concentrator. */
             concentrator: string | null;
             /** @description By which the concentrator knows the session. */

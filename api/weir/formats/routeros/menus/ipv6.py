@@ -113,7 +113,7 @@ CLIENT = Menu(
 def _ask(router: Router, asked: _Asked) -> bool:
     """Whether the prefix is asked for."""
     row, body = asked.row, asked.wanted.body
-    reason = _why_no_hosts(router, asked.wanted)
+    reason = None if body.get("pppoe") is not None else _why_no_hosts(router, asked.wanted)
     if reason is None and body.get("role") != WAN:
         reason = "is in no list of WANs: give it the zone wan, and set `dhcpv6` there"
     if reason is not None:
@@ -134,7 +134,7 @@ def _why_no_hosts(router: Router, wanted: Wanted) -> str | None:
     if wanted.id in router.members_of_links():
         return "belongs to a bridge or bond"
     if body.get("pppoe") is not None:
-        return "is a PPPoE session, over which Weir asks for no prefix and announces none yet"
+        return "is a PPPoE session, behind which are no hosts"
     if any(name in body for name in _NO_HOSTS):
         return "has no hosts and no provider"
     return "is in a VRF, where Weir does not do this yet" if body.get("vrf") is not None else None
