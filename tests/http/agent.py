@@ -185,6 +185,7 @@ class Agent(FakeAgent):
             "log_tail": self._log(LogTail, "log_tail"),
             "log_lines": self._log(LogLines, "log_lines"),
             "ssh_ticket": self._ssh_ticket,
+            **self.job_runs(),
             "leases": self._leases,
             "lease_changes": self._lease_changes,
         }

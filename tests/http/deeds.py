@@ -301,6 +301,7 @@ STEPS: dict[str, Step] = {
         {"id": "b1", "source": "198.51.100.7/32"},
         {"id": "b2", "source": "198.51.100.8/32"},
     ),
+    **collection("jobs", "job", {"id": "j1", "time": "04:30"}, {"id": "j2", "every_h": 168}),
     "ssh-server.put_ssh_server": ("config.commit", put("/ssh-server", {"port": 2222})),
     "ssh-server.patch_ssh_server": ("config.commit", patch("/ssh-server", {"port": 22})),
     **collection(

@@ -35,6 +35,7 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "zone-policy": ("/zone-policies/zp9", {"from_zone": "lan", "to_zone": "wan"}),
     "nat-rule": ("/nat-rules/n9", {"type": "none"}),
     "bounded-source": ("/bounded-sources/b9", {"source": "198.51.100.7/32"}),
+    "job": ("/jobs/j9", {"time": "04:30"}),
     "ssh-server": ("/ssh-server", {"port": 2222}),
     "ssh-key": ("/ssh-keys/k9", {"account": "admin", "key": SSH_KEY}),
     "prefix-list": ("/prefix-lists/p9", {}),

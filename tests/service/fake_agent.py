@@ -17,7 +17,7 @@ from weir.model.problem import ApplyFailed, Conflict, Invalid
 from weir.store import ConfigStore
 from weir.store.rows import encode
 from weir.wire.protocol import NOT_PREPARED, encode_line
-from weir.wire.server import AgentServer, Answer, Peer
+from weir.wire.server import AgentServer, Answer, Handler, Peer
 
 FOLLOWED = {"ok": True, "reason": "", "stored": None, "damaged": []}
 
@@ -57,6 +57,7 @@ class FakeAgent:
         """What the agent tells of objects, by kind and id."""
         self.tickets: dict[str, dict[str, Any]] = {}
         """What a ticket of SSH opens: key and account."""
+        self.runs: list[dict[str, Any]] = []
         self.states = States(_Sources(self.learnt))
         self.secrets = Secrets(database.parent / "root")
         self._server = AgentServer(
@@ -72,6 +73,7 @@ class FakeAgent:
                 "adopt": self._adopt,
                 "running": self._running,
                 "ssh_ticket": self._ssh_ticket,
+                **self.job_runs(),
                 **self.secrets.table(),
                 **self.states.table(),
             },
@@ -98,6 +100,15 @@ class FakeAgent:
             "class_capacity": self.class_capacity,
             "store": self.store,
         }
+
+    def job_runs(self) -> dict[str, Handler]:
+        """What jobs did, until it is told."""
+
+        def told(params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+            self.runs = [run for run in self.runs if run["number"] > params["number"]]
+            return {}
+
+        return {"job_runs": lambda _params, _peer: {"runs": self.runs}, "job_runs_told": told}
 
     def _ssh_ticket(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         if params["ticket"] not in self.tickets:

@@ -49,6 +49,8 @@ from weir.agent.executor import Executor
 from weir.agent.following import Following
 from weir.agent.guard import Guard
 from weir.agent.handlers import Handlers
+from weir.agent.job_memory import JobMemory
+from weir.agent.jobs import Jobs
 from weir.agent.kept_routes import KeptRoutes
 from weir.agent.last_good import LastGood
 from weir.agent.lease_clients import LeaseClients
@@ -144,10 +146,10 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     data = partial(data_partition.state, options.data_state)
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     ways = uplink_monitor.followed(configuration, links, stack)
+    machine = _machine(options, data, ways, outside, configuration, datapath.library, stack)
     learnt = combined.sources(held, configuration, stack, announcing.learn, slaac.learn, dialling.learn)
-    learnt |= ways.sources() | outside.sources | {"bounded-source": bounds.learn}
+    learnt |= ways.sources() | outside.sources | {"bounded-source": bounds.learn, "job": machine[2].learn}
     states = _states(executor, frr, configuration, served, resolver, learnt)
-    machine = _machine(options, data, ways, outside, datapath.library, stack)
     beside = diagnosing.beside(configuration, datapath, links, served, machine[-1], ways, stack)
     drops = Drops(configuration, datapath, links, bounds.dropped)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
@@ -202,15 +204,20 @@ def _machine(
     data: Callable[[], dict[str, Any] | None],
     uplinks: UplinkMonitor,
     outside: Outside,
+    configuration: Configuration,
     library: str,
     stack: ExitStack,
-) -> tuple[Updates, Appliance, Sampler]:
+) -> tuple[Updates, Appliance, Jobs, Sampler]:
     updates = Updates(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
     looking = diagnosing.sampler(options.look_interval_s, uplinks, outside, library, stack)
-    return updates, Appliance(machine, TimeZone(), updates.busy), looking
+    memory = JobMemory(lasting(options) / "jobs.json")
+    jobs = Jobs(outside.jobs, memory, partial(updates.restart, "a job"), lambda: configuration.loaded)
+    stack.callback(jobs.stop)
+    jobs.start()
+    return updates, Appliance(machine, TimeZone(), updates.busy), jobs, looking
 
 
 def _executor(

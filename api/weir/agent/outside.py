@@ -21,7 +21,7 @@ from weir.backends.held import HeldBackend
 from weir.backends.naming import NamingBackend
 from weir.backends.ssh import SshBackend
 from weir.model.objects import Kind
-from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, LOGS, NAMING, SSH
+from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, JOBS, LOGS, NAMING, SSH
 from weir.parts.wireguard import Sealed
 
 
@@ -40,6 +40,7 @@ class Outside:
             return secrets.key.open(sealed.place, sealed.text)
 
         targets, rules, logged = HeldBackend(ALERT_TARGETS), HeldBackend(ALERT_RULES), HeldBackend(LOGS)
+        self.jobs = HeldBackend(JOBS)
         self.alerts = Alerts(targets, rules, opened, str(options.ca_bundle))
         self._logs = LogTargets(logged, str(options.ca_bundle), options.journal_reader)
         self.certificates = shown = CertificatesBackend(
@@ -66,6 +67,7 @@ class Outside:
             NAMING.name: naming,
             CERTIFICATES.name: shown,
             SSH.name: ssh,
+            JOBS.name: self.jobs,
         }
 
 

@@ -123,12 +123,16 @@ class Updates:
 
     def _restart(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         """Only where there are slots: elsewhere the machine is somebody's workstation."""
+        self.restart(f"uid {peer.uid}")
+        return {"restarting": True}
+
+    def restart(self, asked_by: str) -> None:
+        """Raises `Conflict` (`no-slots`, `update-running`), and what RAUC and systemd say."""
         self._refuse_while_installing()
         if self._rauc.status().booted is None:
             raise Conflict("this system was not started from a slot", code="no-slots")
-        log.warning("restarting, as asked by uid %d", peer.uid)
+        log.warning("restarting, as asked by %s", asked_by)
         self._restart_machine()
-        return {"restarting": True}
 
     def _refuse_while_installing(self) -> None:
         with self._lock:

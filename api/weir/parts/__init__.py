@@ -15,6 +15,7 @@ from weir.parts.dhcp import DHCP
 from weir.parts.dns import DNS
 from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
+from weir.parts.jobs import JOBS
 from weir.parts.logs import LOGS
 from weir.parts.naming import NAMING
 from weir.parts.network import NETWORK
@@ -34,7 +35,7 @@ PARTS = Parts(
         NAMING,
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
         *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
-        *(BOUNDED_SOURCES, CERTIFICATES, SSH),
+        *(BOUNDED_SOURCES, CERTIFICATES, SSH, JOBS),
     )
 )
 
@@ -51,6 +52,7 @@ __all__ = [
     "DNS",
     "FIREWALL",
     "FORWARDING",
+    "JOBS",
     "LOGS",
     "NAMING",
     "NETWORK",

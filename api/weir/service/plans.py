@@ -22,8 +22,8 @@ PLAN = frozenset(
 )
 """Fields of a queue: how fast its customer is, whether at all, and what is noted about him."""
 
-ADMIN_KINDS: frozenset[Kind] = frozenset({"ssh-key", "ssh-server"})
-"""Who may act as whom, and from where: more than `config.write` is."""
+ADMIN_KINDS: frozenset[Kind] = frozenset({"ssh-key", "ssh-server", "job"})
+"""Who may act as whom, and from where, and what restarts the machine: more than `config.write` is."""
 
 
 def only_plans(by: Principal) -> bool:
@@ -49,7 +49,7 @@ def require_plans(by: Principal, changes: Sequence[Change]) -> None:
 
 
 def require_admin(by: Principal, changes: Sequence[Change]) -> None:
-    """Raises `Forbidden` (`admin-only`), which names the first change of who may act as whom, unless an
+    """Raises `Forbidden` (`admin-only`), which names the first change of `ADMIN_KINDS`, unless an
     administrator makes it: who could add a key to somebody's account could do all that he may."""
     if RANK.get(by.scope, 0) >= RANK["admin"]:
         return

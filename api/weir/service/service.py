@@ -21,6 +21,7 @@ from weir.service.daily import DailyCheck
 from weir.service.decisions import DecisionService
 from weir.service.diagnosis import DiagnosisService
 from weir.service.hosts import HostService
+from weir.service.job_trail import JobTrail
 from weir.service.known import write_running
 from weir.service.leases import LeaseService
 from weir.service.log import LogService
@@ -73,6 +74,7 @@ class Service:
         self.clients = TunnelClients(self.config, self.states, self.sealing)
         self.backup = BackupService(self.config, self.audit, agent)
         self.candidates = CandidateService(store, running, agent, committer, self.audit)
+        self._job_trail = JobTrail(agent, self.audit)
         self.raises = RaiseService(store, committer, self.audit)
         self.revisions = RevisionService(store, committer)
         self.auth = AuthService(accounts)
@@ -115,6 +117,7 @@ class Service:
         service._watch.start()
         service.daily.start()
         service.raises.start()
+        service._job_trail.start()
         return service
 
     def revisions_after(self, number: int) -> Sequence[Revision]:
@@ -132,6 +135,7 @@ class Service:
         self._watch.stop()
         self.daily.stop()
         self.raises.stop()
+        self._job_trail.stop()
         self.setup.stop()
         self.agent.close()
         self._accounts.close()

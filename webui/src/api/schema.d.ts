@@ -3640,6 +3640,101 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List jobs */
+        get: operations["list_jobs"];
+        put?: never;
+        /** Create a job */
+        post: operations["create_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many jobs */
+        post: operations["bulk_jobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a job */
+        get: operations["get_job"];
+        /** Create or replace a job */
+        put: operations["put_job"];
+        post?: never;
+        /** Delete a job */
+        delete: operations["delete_job"];
+        options?: never;
+        head?: never;
+        /** Change fields of a job (merge patch) */
+        patch: operations["patch_job"];
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a job: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a job */
+        get: operations["get_job_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ssh-server": {
         parameters: {
             query?: never;
@@ -6028,7 +6123,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "ssh-server" | "ssh-key" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -6175,7 +6270,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "ssh-server" | "ssh-key" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -13482,6 +13577,175 @@ export interface components {
             stale_reason: string | null;
             fields: components["schemas"]["ManagementStateFields"];
         };
+        JobStateFields: {
+            /** @description When it is due next. */
+            next_run: string | null;
+            /** @description When it was due last, and was done, refused or missed. */
+            last_run: string | null;
+            /** @description What became of it. */
+            last_result: string | null;
+            /** @description Why, where it was not done. */
+            last_detail: string | null;
+        };
+        JobState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["JobStateFields"];
+        };
+        Job: {
+            id: string;
+            action: string;
+            time: string | null;
+            days: string[];
+            every_h: number | null;
+            catch_up: boolean;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        JobPage: {
+            states: components["schemas"]["JobState"][] | null;
+            items: components["schemas"]["Job"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        JobCreateInput: {
+            /**
+             * @description restart: the router restarts, into the system that the boot loader has next.
+             * @default restart
+             * @enum {string}
+             */
+            action: "restart";
+            /**
+             * @description Time of day in the router's time zone. One that the clock skips is due when the gap ends, one that it shows twice the first time.
+             * @default null
+             */
+            time: string | null;
+            /** @description On which days. Empty: every day. */
+            days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[] | null;
+            /**
+             * @description Every so many hours, counted from when it was configured, instead of a time of day.
+             * @default null
+             */
+            every_h: number | null;
+            /**
+             * @description When it was missed, because the router was off, it is done once when the router is back. Otherwise that is only told.
+             * @default false
+             */
+            catch_up: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and not done.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        JobUpsertInput: {
+            /**
+             * @description restart: the router restarts, into the system that the boot loader has next.
+             * @default restart
+             * @enum {string}
+             */
+            action: "restart";
+            /**
+             * @description Time of day in the router's time zone. One that the clock skips is due when the gap ends, one that it shows twice the first time.
+             * @default null
+             */
+            time: string | null;
+            /** @description On which days. Empty: every day. */
+            days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[] | null;
+            /**
+             * @description Every so many hours, counted from when it was configured, instead of a time of day.
+             * @default null
+             */
+            every_h: number | null;
+            /**
+             * @description When it was missed, because the router was off, it is done once when the router is back. Otherwise that is only told.
+             * @default false
+             */
+            catch_up: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and not done.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        JobBulkInput: {
+            upsert?: components["schemas"]["JobUpsertInput"][];
+            delete?: string[];
+        };
+        JobInput: {
+            /**
+             * @description restart: the router restarts, into the system that the boot loader has next.
+             * @default restart
+             * @enum {string}
+             */
+            action: "restart";
+            /**
+             * @description Time of day in the router's time zone. One that the clock skips is due when the gap ends, one that it shows twice the first time.
+             * @default null
+             */
+            time: string | null;
+            /** @description On which days. Empty: every day. */
+            days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[] | null;
+            /**
+             * @description Every so many hours, counted from when it was configured, instead of a time of day.
+             * @default null
+             */
+            every_h: number | null;
+            /**
+             * @description When it was missed, because the router was off, it is done once when the router is back. Otherwise that is only told.
+             * @default false
+             */
+            catch_up: boolean;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and not done.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        JobPatch: {
+            /**
+             * @description restart: the router restarts, into the system that the boot loader has next.
+             * @enum {string|null}
+             */
+            action?: "restart" | null;
+            /** @description Time of day in the router's time zone. One that the clock skips is due when the gap ends, one that it shows twice the first time. */
+            time?: string | null;
+            /** @description On which days. Empty: every day. */
+            days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[] | null;
+            /** @description Every so many hours, counted from when it was configured, instead of a time of day. */
+            every_h?: number | null;
+            /** @description When it was missed, because the router was off, it is done once when the router is back. Otherwise that is only told. */
+            catch_up?: boolean | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and not done. */
+            disabled?: boolean | null;
+        };
         SshServer: {
             id: string;
             enabled: boolean;
@@ -13753,13 +14017,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["BoundedSourceChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["CertificateChangeInput"] | components["schemas"]["ManagementChangeInput"] | components["schemas"]["SshServerChangeInput"] | components["schemas"]["SshKeyChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["BoundedSourceChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["CertificateChangeInput"] | components["schemas"]["ManagementChangeInput"] | components["schemas"]["JobChangeInput"] | components["schemas"]["SshServerChangeInput"] | components["schemas"]["SshKeyChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "ssh-server" | "ssh-key" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -13770,7 +14034,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["CertificateStagedChange"] | components["schemas"]["ManagementStagedChange"] | components["schemas"]["SshServerStagedChange"] | components["schemas"]["SshKeyStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["CertificateStagedChange"] | components["schemas"]["ManagementStagedChange"] | components["schemas"]["JobStagedChange"] | components["schemas"]["SshServerStagedChange"] | components["schemas"]["SshKeyStagedChange"] | components["schemas"]["TuningStagedChange"];
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -13854,7 +14118,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["BoundedSourceChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["CertificateChange"] | components["schemas"]["ManagementChange"] | components["schemas"]["SshServerChange"] | components["schemas"]["SshKeyChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["BoundedSourceChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["CertificateChange"] | components["schemas"]["ManagementChange"] | components["schemas"]["JobChange"] | components["schemas"]["SshServerChange"] | components["schemas"]["SshKeyChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -15853,6 +16117,20 @@ export interface components {
              */
             base: string | null;
         };
+        JobChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "job";
+            id: string;
+            new: components["schemas"]["JobInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         SshServerChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -16355,6 +16633,17 @@ export interface components {
         ManagementObject: {
             id: string;
             certificate: string | null;
+        };
+        /** @description The fields of a job as they are configured. */
+        JobObject: {
+            id: string;
+            action: string;
+            time: string | null;
+            days: string[];
+            every_h: number | null;
+            catch_up: boolean;
+            comment: string;
+            disabled: boolean;
         };
         /** @description The fields of a ssh server as they are configured. */
         SshServerObject: {
@@ -16910,6 +17199,20 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["ManagementObject"] | null;
             new: components["schemas"]["ManagementObject"] | null;
+        };
+        JobChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "job";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["JobObject"] | null;
+            new: components["schemas"]["JobObject"] | null;
         };
         SshServerChange: {
             /**
@@ -17669,6 +17972,25 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["ManagementObject"] | null;
             new: components["schemas"]["ManagementObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        JobStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "job";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["JobObject"] | null;
+            new: components["schemas"]["JobObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -31893,6 +32215,308 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_jobs: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_job: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_jobs: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_job: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_job: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_job: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_job: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["JobPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_job_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_ssh_server: {
         parameters: {
             query?: {
@@ -32751,7 +33375,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "ssh-server" | "ssh-key" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
                 id: string;
             };
             header?: never;

@@ -11,6 +11,7 @@ import {
   IconBan,
   IconBell,
   IconBinaryTree,
+  IconCalendarEvent,
   IconCertificate,
   IconChartSankey,
   IconClock,
@@ -171,6 +172,7 @@ const ICONS: Readonly<Record<string, Icon>> = {
   identity: IconId,
   certificates: IconCertificate,
   management: IconDeviceDesktopCog,
+  jobs: IconCalendarEvent,
   "ssh-server": IconTerminal2,
   "ssh-keys": IconKey,
 };

@@ -77,7 +77,7 @@ FATES: Mapping[str, str] = {
     "/system logging": "Weir keeps its log itself.",
     "/system ntp server": "Whom the time service answers is not in the file: name the networks there.",
     "/system routerboard": "It is about RouterOS' hardware.",
-    "/system scheduler": "Scripts are not run.",
+    "/system scheduler": "Scripts are not run; a job under System restarts the router at its hours.",
     "/system script": "Scripts are not run.",
     "/tool": "Tools of RouterOS have no configuration here.",
     "/user": "Accounts are not imported: make them under System.",
