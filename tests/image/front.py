@@ -47,6 +47,7 @@ class Front:
             ("listen 443 ssl", f"listen 127.0.0.1:{self.secure}{' ssl' if tls else ''}"),
             ("127.0.0.1:8080", f"127.0.0.1:{api_port}"),
             ("/run/weir-tls", str(folder / "used")),
+            ("/run/weir/acme-challenge", str(folder / "challenges")),
             ("/run/nginx.pid", str(folder / "pid")),
             ("/usr/share/weir/webui", str(folder / "webui")),
             ("/usr/share/weir;", f"{ROOT}/board/overlay/usr/share/weir;"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,18 @@ def test_each_type_has_its_fields_and_no_others() -> None:
     assert {field for _, _, field in found(Certificate(id="a", type="upload"))} == {"chain", "key"}
     mixed = Certificate(id="a", names=("a.example",), key="x" * 100)
     assert found(mixed) == [("error", "certificate-excess", "key")]
+
+
+def test_an_authority_is_asked_by_https_for_names_in_the_dns() -> None:
+    asked = Certificate(id="a", type="acme", names=("r.example.net",), directory="https://ca.example/dir")
+    assert found(asked) == []
+    assert found(replace(asked, email="noc@example.net")) == []
+    assert found(replace(asked, directory=None)) == [("error", "certificate-incomplete", "directory")]
+    in_the_clear = replace(asked, directory="http://ca.example/dir")
+    assert found(in_the_clear) == [("error", "authority-in-the-clear", "directory")]
+    for name in ("192.0.2.1", "router", "2001:db8::1"):
+        wrong = replace(asked, names=("r.example.net", name))
+        assert found(wrong) == [("error", "name-not-public", "names[1]")]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,13 @@ def make_key(key_type: str) -> str:
     return run(("openssl", "genpkey", "-algorithm", algorithm, "-pkeyopt", option), timeout_s=_MAKING_S)
 
 
+def request(key: str, names: Sequence[str]) -> str:
+    """A request for a certificate of `key` (PKCS #10), in PEM. Raises as `process.run`."""
+    alternatives = ",".join(f"DNS:{name}" for name in names)
+    asked = ("openssl", "req", "-new", "-key", "/dev/stdin", "-sha256", "-subj", "/")
+    return run((*asked, "-addext", f"subjectAltName={alternatives}"), text=key)
+
+
 def sign_oneself(key: str, names: Sequence[str]) -> str:
     """A certificate of `key` for these names and addresses, in PEM. Raises as `process.run`."""
     alternatives = ",".join(f"{'DNS' if is_dns_name(name) else 'IP'}:{name}" for name in names)

@@ -13,6 +13,7 @@ from weir.adapters.web_server import WebServer
 from weir.agent.alerts import Alerts
 from weir.agent.log_targets import LogTargets
 from weir.agent.options import lasting, state_folder
+from weir.agent.orders import Orders
 from weir.agent.secrets import Secrets
 from weir.agent.ssh_tickets import SshTickets
 from weir.backends.certificates import CertificatesBackend
@@ -49,6 +50,10 @@ class Outside:
         folder = state_folder(options) / "daemons" / "ssh"
         ssh = SshBackend(folder, lasting(options), is_unit=options.sets_clock)
         self.answering = (self.alerts, SshTickets(ssh))
+        passing, look_s = state_folder(options), options.scan_interval_s
+        orders = Orders(shown, lasting(options) / "acme", passing, options.ca_bundle, look_s)
+        orders.start()
+        stack.callback(orders.stop)
         naming.changed = (frr.take_name, lambda _name: self._logs.rename())
         stack.callback(self.alerts.stop)
         stack.callback(self._logs.stop)

@@ -8,7 +8,6 @@ file of the web server while that shows it.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -41,6 +40,24 @@ SETTLES_S = 0.5
 _KEYS = {"p256": "EC P-256", "p384": "EC P-384", "rsa2048": "RSA 2048", "rsa4096": "RSA 4096"}
 """As `X509.key` has them."""
 _UNKNOWN = ShownSpec("")
+FIRST_PAUSE_S, LAST_PAUSE_S = 900, 86_400
+"""Between tries that failed; an authority allows few of them in an hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The last time that an authority was asked for one. `error` "": it was made. `of` is what was asked."""
+
+    of: str
+    at_ms: int
+    error: str
+    failures: int
+
+    @property
+    def next_ms(self) -> int:
+        """When it may be asked again."""
+        pause_s = min(FIRST_PAUSE_S * 2 ** min(max(self.failures - 1, 0), 10), LAST_PAUSE_S)
+        return self.at_ms + 1000 * pause_s if self.failures else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +103,12 @@ class CertificatesBackend:
         self._web = web
         self._now_s = now_s
         self._taken: Mapping[str, CertificateSpec] = {}
-        self._shown: tuple[ShownSpec | None, str] = (None, _digest(None))
-        """What the web server was given, and the digest of that file."""
+        self._shown: ShownSpec | None = None
+        """What the web server was given."""
+        self.tried: Callable[[str], Tried | None] = lambda name: None
+        """Of one that an authority makes."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called after each change, by the thread that makes it."""
 
     # -- read and compare --------------------------------------------------------------------------------
 
@@ -96,9 +117,9 @@ class CertificatesBackend:
 
     def _entries(self) -> Mapping[str, Spec]:
         entries: dict[str, Spec] = {name: spec for name, spec in self._taken.items() if self._is_kept(spec)}
-        shown, digest = self._shown
-        if self._web is not None and _digest(self._web.chosen()) != digest:
-            shown = _UNKNOWN
+        shown = self._shown
+        if self._web is not None and self._web.chosen() != self._pair(shown):
+            shown = _UNKNOWN  # somebody changed the file, or the authority made another one
         if shown is not None:
             entries[WEB] = shown
         return entries
@@ -135,13 +156,14 @@ class CertificatesBackend:
         for spec in difference.delta.removed:
             if isinstance(spec, CertificateSpec) and spec.id not in self._taken:
                 self._file(spec.id).unlink(missing_ok=True)
+        self.changed()
 
     def _take(self, spec: CertificateSpec) -> None:
         """Make one, or have OpenSSL look at one. Raises `Invalid` naming the field, and `ApplyFailed`."""
         if spec.type == "self":
             if not self._is_kept(spec):
                 self._make(spec)
-        elif spec.key is not None:
+        elif spec.type == "upload" and spec.key is not None:
             try:
                 openssl.check(self._opened(spec.key), spec.chain)
             except Invalid as problem:
@@ -150,13 +172,18 @@ class CertificatesBackend:
                 raise Invalid(text, code=problem.code, path=path) from problem
 
     def _make(self, spec: CertificateSpec) -> None:
-        """With the key that it has already, where that is of the kind that is wanted."""
-        present = _first(self._text(spec.id))
+        key = self.key_for(spec)
+        self._keep(spec, key + openssl.sign_oneself(key, spec.names))
+
+    def key_for(self, spec: CertificateSpec) -> str:
+        """The key that it has already, where that is of the kind that is wanted, or another one."""
+        text = self._text(spec.id) or ""
+        present = _first(text)
         if present is not None and present.key == _KEYS[spec.key_type]:
-            key = _key_in(self._text(spec.id) or "")
-        else:
-            key = openssl.make_key(spec.key_type)
-        text = key + openssl.sign_oneself(key, spec.names)
+            return _key_in(text)
+        return openssl.make_key(spec.key_type)
+
+    def _keep(self, spec: CertificateSpec, text: str) -> None:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             files.replace(self._file(spec.id), text.encode("ascii"), durable=True)
@@ -167,7 +194,7 @@ class CertificatesBackend:
     def _show(self, shown: ShownSpec | None, is_shown: bool | None) -> None:
         """The one before comes back where the web server does not answer with the new one."""
         if self._web is None:
-            self._shown = (shown, _digest(None))
+            self._shown = shown
             return
         text, before = self._pair(shown), self._web.chosen()
         if text != before or is_shown is False:
@@ -179,7 +206,7 @@ class CertificatesBackend:
                 raise ApplyFailed(
                     f"{said}; it has the one before again", code="certificate-refused", path=path
                 )
-        self._shown = (shown, _digest(text))
+        self._shown = shown
 
     def _refused(self, web: WebServer, text: str | None, answers: bool) -> str:
         used = web.used()
@@ -194,7 +221,7 @@ class CertificatesBackend:
         spec = None if shown is None else self._taken.get(shown.certificate)
         if spec is None or (spec.type == "upload" and spec.key is None):
             return None
-        if spec.type == "self":
+        if spec.type != "upload":
             return self._text(spec.id)
         assert spec.key is not None
         return f"{self._opened(spec.key).rstrip()}\n{spec.chain}"
@@ -204,6 +231,27 @@ class CertificatesBackend:
         held = CertificatesState(self._entries(), None)
         left = self.diff(held, difference.wanted)
         refuse(CERTIFICATES.name, [item.text for item in left.steps()])
+
+    # -- by authorities: thread-safe, as what was taken is replaced as one ----------------------------------
+
+    def known(self) -> Collection[str]:
+        return self._taken.keys()
+
+    def orders(self) -> Sequence[CertificateSpec]:
+        """Those that an authority is to make, now for the first time or again."""
+        return [spec for spec in self._taken.values() if spec.type == "acme" and self._is_due(spec)]
+
+    def _is_due(self, spec: CertificateSpec) -> bool:
+        first = self._certificate(spec)
+        if first is None or set(first.names) != set(spec.names) or first.key != _KEYS[spec.key_type]:
+            return True
+        early_s = min(RENEW_S, (first.not_after_s - first.not_before_s) / 3)
+        return not first.not_before_s <= self._now_s() < first.not_after_s - early_s
+
+    def take_issued(self, spec: CertificateSpec, text: str) -> None:
+        """What an authority made, with its key. The web server gets it when the system is compared next."""
+        if self._taken.get(spec.id) == spec:
+            self._keep(spec, text)
 
     # -- tell --------------------------------------------------------------------------------------------
 
@@ -232,11 +280,17 @@ class CertificatesBackend:
 
     def learn(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
         """Thread-safe: what was taken is replaced as one."""
-        shown = self._shown[0]
+        chosen = [spec for name, spec in self._taken.items() if ids is None or name in ids]
+        return {spec.id: {**self._told(spec), **self._asked(spec)} for spec in chosen}
+
+    def _asked(self, spec: CertificateSpec) -> dict[str, Any]:
+        tried = self.tried(spec.id) if spec.type == "acme" else None
+        if tried is None:
+            return {}
         return {
-            name: self._told(first, shown is not None and shown.certificate == name)
-            for name, spec in self._taken.items()
-            if (ids is None or name in ids) and (first := self._certificate(spec)) is not None
+            "last_try_at": moment(tried.at_ms),
+            "last_error": tried.error or None,
+            "next_try_at": moment(tried.next_ms) if tried.failures else None,
         }
 
     def learn_management(self, _ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
@@ -252,7 +306,7 @@ class CertificatesBackend:
 
     def looks(self) -> Mapping[str, CertificateLook]:
         """Of those in use, for the diagnosis. Thread-safe."""
-        shown = self._shown[0]
+        shown = self._shown
         spec = None if shown is None or self._web is None else self._taken.get(shown.certificate)
         first = self._certificate(spec)
         if spec is None or first is None:
@@ -261,12 +315,18 @@ class CertificatesBackend:
         return {spec.id: CertificateLook(left_s / DAY_S, max(-left_s, waits_s, 0) / DAY_S)}
 
     def _lacking(self) -> str | None:
-        shown = self._shown[0]
+        shown = self._shown
         if shown is None or self._pair(shown) is not None:
             return None
+        if self._taken[shown.certificate].type == "acme":
+            return f"certificate {shown.certificate} was not made yet, and the router shows its own"
         return f"the key of {shown.certificate} is unknown to this router, which shows its own: enter it"
 
-    def _told(self, first: X509, is_used: bool) -> dict[str, Any]:
+    def _told(self, spec: CertificateSpec) -> dict[str, Any]:
+        first, shown = self._certificate(spec), self._shown
+        if first is None:
+            return {"status": "not-made"} if spec.type == "acme" else {}
+        is_used = self._web is not None and shown is not None and shown.certificate == spec.id
         left_s = first.not_after_s - self._now_s()
         return {
             "status": self._status(first, left_s),
@@ -278,7 +338,7 @@ class CertificatesBackend:
             "not_after": moment(first.not_after_s * 1000),
             "days_left": int(left_s // DAY_S),
             "sha256": first.sha256,
-            "used_by": WEB if is_used and self._web is not None else None,
+            "used_by": WEB if is_used else None,
         }
 
     def _status(self, first: X509, left_s: float) -> str:
@@ -309,8 +369,11 @@ class CertificatesBackend:
         return first
 
     def _certificate(self, spec: Spec | None) -> X509 | None:
+        """Also one that its authority made for other names before: it stays until there is another."""
         if not isinstance(spec, CertificateSpec):
             return None
+        if spec.type == "acme":
+            return _first(self._text(spec.id))
         return self._own(spec) if spec.type == "self" else _first(spec.chain)
 
 
@@ -324,7 +387,3 @@ def _first(text: str | None) -> X509 | None:
 
 def _key_in(text: str) -> str:
     return text[: text.find("-----BEGIN CERTIFICATE")]
-
-
-def _digest(text: str | None) -> str:
-    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, ClassVar
 
-from weir.fields import Choice, Comment, HostName, Many, Moment, Pem, Secret, Text, When, Whole
+from weir.fields import Choice, Comment, HostName, Mailbox, Many, Moment, Pem, Secret, Text, Url, When, Whole
 from weir.kinds.declaration import Declaration
+from weir.model.address import is_dns_name
 from weir.model.limits import MAX_EXACT
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
@@ -20,7 +21,7 @@ MAX_NAMES = 32
 MAX_KEY_CHARS = 8192
 """Of an RSA key of 8192 bits: 6,400 in PEM."""
 MAX_NAME_CHARS = 500
-_SELF, _UPLOAD = When("type", ("self",)), When("type", ("upload",))
+_MADE, _UPLOAD, _ACME = (When("type", types) for types in (("self", "acme"), ("upload",), ("acme",)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,9 @@ class Certificate(ConfigObject):
         Choice(
             "self",
             "upload",
-            help="`self`: the router signs it, and makes a new one in time. `upload`: you give "
-            "both certificate and key.",
+            "acme",
+            help="`self`: the router signs it, and makes a new one in time. `acme`: an authority makes it, "
+            "in time again; you agree to its terms. `upload`: you give both certificate and key.",
         ),
     ] = "self"
     names: Annotated[
@@ -43,7 +45,7 @@ class Certificate(ConfigObject):
         Many(
             HostName(),
             MAX_NAMES,
-            when=_SELF,
+            when=_MADE,
             option="name",
             help="Names and addresses by which it is reached.",
             example="router.example.net",
@@ -56,7 +58,7 @@ class Certificate(ConfigObject):
             "p384",
             "rsa2048",
             "rsa4096",
-            when=_SELF,
+            when=_MADE,
             importance="folded",
             help="Of the key that the router makes. RSA is for very old clients.",
         ),
@@ -79,19 +81,49 @@ class Certificate(ConfigObject):
             help="Its private key in PEM, without a password.",
         ),
     ] = None
+    directory: Annotated[
+        str | None,
+        Url(
+            when=_ACME,
+            help="The authority's ACME directory, by HTTPS. It has to reach port 80 of the router by each "
+            "of the names.",
+            example="https://acme.example.net/directory",
+        ),
+    ] = None
+    email: Annotated[
+        str | None, Mailbox(when=_ACME, label="E-mail", help="Whom the authority may write to.")
+    ] = None
     comment: Comment = ""
 
 
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "self": ("names",),
+    "upload": ("chain", "key"),
+    "acme": ("names", "directory"),
+}
+ALLOWS: Mapping[str, tuple[str, ...]] = {"acme": ("email",)}
+
+
 def has_what_it_needs(_view: View, item: Certificate) -> Iterator[Finding]:
-    needed = {"self": ("names",), "upload": ("chain", "key")}[item.type]
+    needed = NEEDS[item.type]
     for name in needed:
         if not getattr(item, name):
             text = f"certificate {item.id} is of the type {item.type}, which needs it"
             yield error("certificate-incomplete", item, name, text)
-    for name in ("names", "chain", "key"):
-        if name not in needed and getattr(item, name):
+    for name in ("names", "chain", "key", "directory", "email"):
+        if name not in (*needed, *ALLOWS.get(item.type, ())) and getattr(item, name):
             text = f"a certificate of the type {item.type} has no {name}: leave it out"
             yield error("certificate-excess", item, name, text)
+
+
+def authority_can_be_asked(_view: View, item: Certificate) -> Iterator[Finding]:
+    if item.directory is not None and not item.directory.startswith("https://"):
+        text = "an authority that is asked without TLS could be anybody: the address begins with https://"
+        yield error("authority-in-the-clear", item, "directory", text)
+    for number, name in enumerate(item.names if item.type == "acme" else ()):
+        if not is_dns_name(name) or "." not in name:
+            text = f"{name} is no name in the DNS that an authority could look at"
+            yield error("name-not-public", item, f"names[{number}]", text)
 
 
 def chain_is_sound(_view: View, item: Certificate) -> Iterator[Finding]:
@@ -135,6 +167,7 @@ KIND = Declaration(
     "web interface has.",
     rules=(
         Rule("has-what-it-needs", "certificate", has_what_it_needs, own("certificate"), True),
+        Rule("authority", "certificate", authority_can_be_asked, own("certificate"), True),
         Rule("chain", "certificate", chain_is_sound, own("certificate"), True),
     ),
     state={
@@ -143,7 +176,8 @@ KIND = Declaration(
             "expiring",
             "expired",
             "not-yet-valid",
-            help="By the router's clock; `expiring`: within 14 days.",
+            "not-made",
+            help="By the router's clock; `expiring`: within 14 days; `not-made`: by its authority yet.",
         ),
         "subject": Text(MAX_NAME_CHARS, help="Whom it names."),
         "issuer": Text(MAX_NAME_CHARS, help="Who signed it."),
@@ -155,6 +189,9 @@ KIND = Declaration(
         "not_after": Moment(label="Valid until", help="Not good after."),
         "days_left": Whole(-MAX_EXACT, MAX_EXACT, help="Days until then."),
         "sha256": Text(95, label="SHA-256", help="Its fingerprint, as browsers show it."),
+        "last_try_at": Moment(label="Last try", help="When its authority was asked last."),
+        "last_error": Text(1000, help="Why it was not made then. What there is stays in use."),
+        "next_try_at": Moment(label="Next try", help="When it is asked again after an error."),
         "used_by": Text(40, help="What shows it. Nothing: it is kept only."),
     },
 )

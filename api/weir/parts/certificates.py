@@ -29,6 +29,8 @@ class CertificateSpec:
     key_type: str
     chain: str
     key: Sealed | None
+    directory: str = ""
+    email: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class CertificatesPart(EntriesPart[Spec]):
         if new.type == "upload":
             chain = read_chain(new.chain)
             return f"{new.id}: {chain[0].subject or 'without a subject'}" if chain else new.id
+        if new.type == "acme":
+            return f"{new.id}: for {', '.join(new.names)}, by {new.directory}"
         return f"{new.id}: for {', '.join(new.names)}, signed by the router"
 
 
@@ -79,6 +83,8 @@ def _spec(item: Certificate) -> CertificateSpec:
         item.key_type,
         item.chain or "",
         None if item.key == LOST else sealed_of(item.kind, item.id, "key", item.key),
+        item.directory or "",
+        item.email or "",
     )
 
 

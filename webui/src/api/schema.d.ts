@@ -13369,7 +13369,7 @@ export interface components {
             fields: components["schemas"]["IdentityStateFields"];
         };
         CertificateStateFields: {
-            /** @description By the router's clock; `expiring`: within 14 days. */
+            /** @description By the router's clock; `expiring`: within 14 days; `not-made`: by its authority yet. */
             status: string | null;
             /** @description Whom it names. */
             subject: string | null;
@@ -13387,6 +13387,12 @@ export interface components {
             days_left: number | null;
             /** @description Its fingerprint, as browsers show it. */
             sha256: string | null;
+            /** @description When its authority was asked last. */
+            last_try_at: string | null;
+            /** @description Why it was not made then. What there is stays in use. */
+            last_error: string | null;
+            /** @description When it is asked again after an error. */
+            next_try_at: string | null;
             /** @description What shows it. Nothing: it is kept only. */
             used_by: string | null;
         };
@@ -13406,6 +13412,8 @@ export interface components {
             key_type: string;
             chain: string | null;
             key: components["schemas"]["SecretState"] | null;
+            directory: string | null;
+            email: string | null;
             comment: string;
             etag: string;
             warnings: components["schemas"]["Finding"][];
@@ -13418,11 +13426,11 @@ export interface components {
         };
         CertificateCreateInput: {
             /**
-             * @description `self`: the router signs it, and makes a new one in time. `upload`: you give both certificate and key.
+             * @description `self`: the router signs it, and makes a new one in time. `acme`: an authority makes it, in time again; you agree to its terms. `upload`: you give both certificate and key.
              * @default self
              * @enum {string}
              */
-            type: "self" | "upload";
+            type: "self" | "upload" | "acme";
             /** @description Names and addresses by which it is reached. */
             names?: string[] | null;
             /**
@@ -13443,6 +13451,16 @@ export interface components {
             key: string | {
                 set: boolean;
             } | null;
+            /**
+             * @description The authority's ACME directory, by HTTPS. It has to reach port 80 of the router by each of the names.
+             * @default null
+             */
+            directory: string | null;
+            /**
+             * @description Whom the authority may write to.
+             * @default null
+             */
+            email: string | null;
             /**
              * @description A note for people.
              * @default
@@ -13452,11 +13470,11 @@ export interface components {
         };
         CertificateUpsertInput: {
             /**
-             * @description `self`: the router signs it, and makes a new one in time. `upload`: you give both certificate and key.
+             * @description `self`: the router signs it, and makes a new one in time. `acme`: an authority makes it, in time again; you agree to its terms. `upload`: you give both certificate and key.
              * @default self
              * @enum {string}
              */
-            type: "self" | "upload";
+            type: "self" | "upload" | "acme";
             /** @description Names and addresses by which it is reached. */
             names?: string[] | null;
             /**
@@ -13477,6 +13495,16 @@ export interface components {
             key: string | {
                 set: boolean;
             } | null;
+            /**
+             * @description The authority's ACME directory, by HTTPS. It has to reach port 80 of the router by each of the names.
+             * @default null
+             */
+            directory: string | null;
+            /**
+             * @description Whom the authority may write to.
+             * @default null
+             */
+            email: string | null;
             /**
              * @description A note for people.
              * @default
@@ -13492,11 +13520,11 @@ export interface components {
         };
         CertificateInput: {
             /**
-             * @description `self`: the router signs it, and makes a new one in time. `upload`: you give both certificate and key.
+             * @description `self`: the router signs it, and makes a new one in time. `acme`: an authority makes it, in time again; you agree to its terms. `upload`: you give both certificate and key.
              * @default self
              * @enum {string}
              */
-            type: "self" | "upload";
+            type: "self" | "upload" | "acme";
             /** @description Names and addresses by which it is reached. */
             names?: string[] | null;
             /**
@@ -13518,6 +13546,16 @@ export interface components {
                 set: boolean;
             } | null;
             /**
+             * @description The authority's ACME directory, by HTTPS. It has to reach port 80 of the router by each of the names.
+             * @default null
+             */
+            directory: string | null;
+            /**
+             * @description Whom the authority may write to.
+             * @default null
+             */
+            email: string | null;
+            /**
              * @description A note for people.
              * @default
              */
@@ -13525,10 +13563,10 @@ export interface components {
         };
         CertificatePatch: {
             /**
-             * @description `self`: the router signs it, and makes a new one in time. `upload`: you give both certificate and key.
+             * @description `self`: the router signs it, and makes a new one in time. `acme`: an authority makes it, in time again; you agree to its terms. `upload`: you give both certificate and key.
              * @enum {string|null}
              */
-            type?: "self" | "upload" | null;
+            type?: "self" | "upload" | "acme" | null;
             /** @description Names and addresses by which it is reached. */
             names?: string[] | null;
             /**
@@ -13542,6 +13580,10 @@ export interface components {
             key?: string | {
                 set: boolean;
             } | null;
+            /** @description The authority's ACME directory, by HTTPS. It has to reach port 80 of the router by each of the names. */
+            directory?: string | null;
+            /** @description Whom the authority may write to. */
+            email?: string | null;
             /** @description A note for people. */
             comment?: string | null;
         };
@@ -16627,6 +16669,8 @@ export interface components {
             key_type: string;
             chain: string | null;
             key: components["schemas"]["SecretState"] | null;
+            directory: string | null;
+            email: string | null;
             comment: string;
         };
         /** @description The fields of a management as they are configured. */
