@@ -17,7 +17,8 @@
 
 #include "weir/softirq.h"
 
-#define ALL_ONES 0xffffffffull
+#include "steps.h"
+
 #define SOFTIRQ_ROOM 16 /* for vectors: a mask is a bound that the verifier sees */
 
 volatile __u64 softirq_since = 0; /* CLOCK_MONOTONIC, when this window began */
@@ -52,20 +53,6 @@ static __always_inline struct softirq_state *softirq_state(void)
 	return bpf_map_lookup_elem(&softirq_states, &zero);
 }
 
-static __always_inline __u32 softirq_step(__u64 ns)
-{
-	__u32 rest = ns > ALL_ONES ? ALL_ONES : ns, octave = 0, step;
-
-	if (rest < 1 << WEIR_SOFTIRQ_OCTAVE)
-		return 0;
-	for (__u32 bits = 16; bits; bits /= 2) {
-		if (rest >> (octave + bits))
-			octave += bits;
-	}
-	step = (octave - WEIR_SOFTIRQ_OCTAVE) * 4 + (rest >> (octave - 2) & 3);
-	return step < WEIR_SOFTIRQ_STEPS ? step : WEIR_SOFTIRQ_STEPS - 1;
-}
-
 static __always_inline int softirq_raised(__u32 vector)
 {
 	struct softirq_state *state = softirq_state();
@@ -98,7 +85,7 @@ static __always_inline void softirq_waited(struct softirq_state *state, __u32 ve
 	if (!row)
 		return;
 	row->waited++;
-	row->waits[softirq_step(wait) & (WEIR_SOFTIRQ_STEPS - 1)]++;
+	row->waits[step_of(wait) & (WEIR_SOFTIRQ_STEPS - 1)]++;
 	if (wait <= row->wait_most_ns)
 		return;
 	row->wait_most_ns = wait;
@@ -141,7 +128,7 @@ static __always_inline int softirq_left(__u32 vector)
 	row = bpf_map_lookup_elem(&softirq_rows, &vector);
 	if (!row)
 		return 0;
-	step = softirq_step(ran);
+	step = step_of(ran);
 	row->ran++;
 	row->runs[step & (WEIR_SOFTIRQ_STEPS - 1)]++;
 	row->packets += state->packets;

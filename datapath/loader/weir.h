@@ -316,6 +316,19 @@ void weir_scan_close(struct weir_scan_run *run);
 int weir_scan_watch(struct weir_scan_run *run, int on);
 int weir_scan_read(struct weir_scan_run *run, uint32_t least, struct weir_scan_state *out, uint32_t capacity);
 
+/*
+ * Count how long processors spin for locks, by kind and processor (weir/lock.h), while it is watched. It needs no struct weir, and
+ * reading needs no privilege. Opening keeps up to four processors busy until it sees that this kernel tells, some ms; -EOPNOTSUPP: it
+ * does not. Returns the number of processors.
+ */
+struct weir_locks_run;
+struct weir_lock_row;
+int weir_locks_open(struct weir_locks_run **out);
+void weir_locks_close(struct weir_locks_run *run);
+int weir_locks_watch(struct weir_locks_run *run, int on); /* on: forget what was counted and begin */
+/* `out` has WEIR_LOCK_KINDS rows for each processor. Returns how many. */
+int weir_locks_read(struct weir_locks_run *run, struct weir_lock_row *out);
+
 /* Packets that were dropped for one reason, as this kernel numbers them, at one interface (0: of none, or the table was full). */
 struct weir_dropped_state {
 	uint32_t reason, ifindex;

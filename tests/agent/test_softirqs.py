@@ -48,9 +48,10 @@ while True:
 _PROBE = """
 import sys
 from weir.probes.dropped_rows import DroppedRows
+from weir.probes.lock_rows import LockRows
 from weir.probes.lookup_meter import LookupMeter
 from weir.probes.softirq_rows import SoftirqRows
-for counts in (SoftirqRows, DroppedRows):
+for counts in (SoftirqRows, DroppedRows, LockRows):
     rows = counts(sys.argv[1])
     rows.watch(True); rows.watch(False); rows.read()
 LookupMeter(sys.argv[1]).routes()

@@ -12,6 +12,7 @@ from weir.diagnosis.sample import (
     CertificateLook,
     Core,
     DropWindow,
+    LockWindow,
     Port,
     RouteLookups,
     Sample,
@@ -45,6 +46,7 @@ def well(step: int, **other: Any) -> Sample:
         "softirqs": SoftirqWindow(1.0, ()),
         "scans": (Scan("198.51.100.9/32", 4_000.0, 50_000.0),),
         "drop_reasons": DropWindow(1.0, ()),
+        "lock_waits": LockWindow(1.0, ()),
         "uplinks": {"fibre": UplinkLook(None)},
         "certificates": {"web": CertificateLook(60, 0)},
     }

@@ -15,6 +15,8 @@ from weir.diagnosis.sample import (
     Chain,
     DropRow,
     DropWindow,
+    LockRow,
+    LockWindow,
     Port,
     RouteLookups,
     Scan,
@@ -25,7 +27,7 @@ from weir.diagnosis.sample import (
     UplinkLook,
 )
 from weir.diagnosis.shown import findings_json
-from weir.diagnosis.texts import AILMENTS, LOOKS, UNBUILT
+from weir.diagnosis.texts import AILMENTS, LOOKS
 
 FULL, HALF, IDLE = {"softirq": 95, "squeezed": 500}, {"softirq": 50}, {"softirq": 2}
 Look = Callable[[int], dict[str, Any]]
@@ -118,6 +120,14 @@ SICK: dict[str, tuple[str, str, Look]] = {
             "drop_reasons": drops(1.0, NEIGH_FAILED=101, IP_CSUM=30),
         },
     ),
+    "a core that carries packets spins": (
+        "lock-wait",
+        "core 1",
+        lambda step: {
+            "cores": cores(step, HALF, HALF),
+            "lock_waits": LockWindow(2.0, (LockRow(1, 60_000_000, 90_000), LockRow(1, 50_000_000, 700))),
+        },
+    ),
     "sources are looked up": ("second-lookup", "all", always(reverse_path=("all",))),
 }  # fmt: skip
 
@@ -151,6 +161,14 @@ HEALTHY: dict[str, Look] = {
     "strangers knock, and TCP drops what it has": lambda step: {
         "cores": cores(step, HALF),
         "drop_reasons": drops(1.0, NO_SOCKET=9000, TCP_OLD_DATA=9000, CPU_BACKLOG=9000),
+    },
+    "a core spins a little": lambda step: {
+        "cores": cores(step, HALF, HALF),
+        "lock_waits": LockWindow(2.0, (LockRow(1, 100_000_000, 90_000),)),
+    },
+    "a core that carries no packets spins": lambda step: {
+        "cores": cores(step, HALF, IDLE),
+        "lock_waits": LockWindow(1.0, (LockRow(1, 900_000_000, 90_000),)),
     },
     "all cores are full": always(),
     "one core is full and loses nothing": lambda step: {"cores": cores(step, {"softirq": 100}, IDLE, IDLE)},
@@ -235,7 +253,7 @@ def test_what_cannot_be_looked_at_any_more_neither_ends_nor_is_said_to_be_well()
 
 def test_before_the_first_look_nothing_is_said_to_be_well() -> None:
     answer = findings_json(judged([]), None)
-    assert answer["looked_at"] == [] and len(answer["not_looked_at"]) == len(LOOKS) + len(UNBUILT)
+    assert answer["looked_at"] == [] and len(answer["not_looked_at"]) == len(LOOKS)
 
 
 def test_a_window_is_judged_once_however_often_it_is_looked_at() -> None:
@@ -266,6 +284,22 @@ def test_a_finding_about_drops_names_the_reason_with_most_packets() -> None:
         "At wan0 the network stack drops 400 packets/s, 100 % of what the router receives: A_NEW_ONE."
     )
     assert said["numbers"][0]["threshold"] == 100
+
+
+def test_a_finding_about_locks_names_the_ports_that_share_one() -> None:
+    sick = [
+        well(
+            step,
+            ports={"eth0": Port(4, "pfifo", 0, 0)},
+            lock_waits=LockWindow(1.0, (LockRow(2, 250_000_000, 42_000),)),
+        )
+        for step in range(5)
+    ]
+    said = [item["sentence"] for item in findings_json(judged(sick), sick[-1])["findings"]]
+    assert (
+        "core 2 spends 25 % of its time waiting for locks, 42 us at most; one lock for all queues: eth0."
+        in said
+    )
 
 
 def test_the_figure_of_routes_is_told_where_nothing_is_wrong() -> None:

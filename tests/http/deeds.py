@@ -410,6 +410,7 @@ STEPS: dict[str, Step] = {
             ("arping", {"interface": "lo", "address": "192.0.2.1", "count": 1}),
             ("torch", {"interface": "lo", "seconds": 1}),
             ("drop-reasons", {"seconds": 1}),
+            ("lock-waits", {"seconds": 1}),
             ("softirqs", {"seconds": 1}),
             ("meter", {"count": 1}),
             ("capture", {"interface": "lo", "seconds": 1}),

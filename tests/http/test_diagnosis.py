@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.diagnosis.samples import cores, judged, well
+from tests.diagnosis.samples import cores, judged, unseen, well
 from tests.http.world import Client, World
 from weir.diagnosis.sample import Scan
 from weir.diagnosis.shown import findings_json
@@ -16,7 +16,8 @@ ONE_CORE = {"code": "one-core-works", "subject": "core 0", "remedy": "threaded-n
 
 def sick() -> dict[str, Any]:
     looks = [well(step, cores=cores(step, FULL, IDLE, IDLE)) for step in range(1, 6)]
-    return {**findings_json(judged(looks), looks[-1]), "period_s": 5.0, "cpu_ms_per_sample": 2.0}
+    last = unseen(looks[-1], "the kernel is silent", "lock_waits")
+    return {**findings_json(judged(looks), last), "period_s": 5.0, "cpu_ms_per_sample": 2.0}
 
 
 def test_a_finding_has_its_numbers_thresholds_and_remedies(api: Client, world: World) -> None:
@@ -29,7 +30,9 @@ def test_a_finding_has_its_numbers_thresholds_and_remedies(api: Client, world: W
         "threshold_shown": "80 %",
     }  # fmt: skip
     assert found["since"].endswith("Z")
-    assert "lock-waits" in {item["id"] for item in answer["not_looked_at"]}
+    assert {item["id"]: item["reason"] for item in answer["not_looked_at"]} == {
+        "lock_waits": "the kernel is silent"
+    }
 
 
 def test_a_remedy_is_a_revision_that_goes_back_unless_it_is_confirmed(api: Client, world: World) -> None:

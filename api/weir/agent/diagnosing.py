@@ -16,6 +16,7 @@ from weir.agent.customer_line import CustomerLine
 from weir.agent.drop_watch import DropWatch
 from weir.agent.given_leases import GivenLeases
 from weir.agent.hosts import Hosts
+from weir.agent.lock_watch import LockWatch
 from weir.agent.lookup_times import LookupTimes
 from weir.agent.outside import Outside
 from weir.agent.packet_path import PacketPath
@@ -30,10 +31,11 @@ from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.watch import Watch
 from weir.backends.dhcp import DhcpBackend
 from weir.probes.dropped_rows import DroppedRows
+from weir.probes.lock_rows import LockRows
 from weir.probes.lookup_meter import LookupMeter
 from weir.probes.scan_sources import ScanSources
 from weir.probes.softirq_rows import SoftirqRows
-from weir.tools import DROP_REASONS, IPERF, METER, SOFTIRQS, TORCH
+from weir.tools import DROP_REASONS, IPERF, LOCK_WAITS, METER, SOFTIRQS, TORCH
 
 
 def sampler(
@@ -44,6 +46,7 @@ def sampler(
         "softirqs": SoftirqWatch(period_s, partial(SoftirqRows, library)),
         "scans": ScanWatch(period_s, partial(ScanSources, library), Counters().cores),
         "drop_reasons": DropWatch(period_s, partial(DroppedRows, library)),
+        "lock_waits": LockWatch(period_s, partial(LockRows, library)),
     }
     lookups = LookupTimes(partial(LookupMeter, library))
     alerts, shown = outside.alerts, outside.certificates
@@ -70,6 +73,7 @@ def beside(
         TORCH.name: torch.seat,
         IPERF.name: SpeedDesk(configuration, line.line).seat,
         DROP_REASONS.name: lambda _asked: library_seat(datapath.library),
+        LOCK_WAITS.name: lambda _asked: library_seat(datapath.library),
         SOFTIRQS.name: lambda _asked: library_seat(datapath.library),
         METER.name: lambda _asked: library_seat(datapath.library, crowded()),
     }

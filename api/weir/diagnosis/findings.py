@@ -12,7 +12,17 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from weir.diagnosis import certificates, drop_reasons, ports, processors, scans, softirqs, tables, uplinks
+from weir.diagnosis import (
+    certificates,
+    drop_reasons,
+    locks,
+    ports,
+    processors,
+    scans,
+    softirqs,
+    tables,
+    uplinks,
+)
 from weir.diagnosis.sample import Sample
 from weir.diagnosis.symptom import Rule, Span, Symptom
 from weir.diagnosis.trial import Trial
@@ -38,13 +48,14 @@ RULES: Sequence[tuple[Rule, tuple[str, ...], tuple[str, ...]]] = (
     (tables.slow_routes, ("slow-route-lookup",), ("route_lookups",)),
     (tables.reverse_path, ("second-lookup",), ("reverse_path",)),
     (ports.shared_locks, ("one-lock",), ("ports",)),
+    (locks.lock_waits, ("lock-wait",), ("lock_waits", "cores")),
     (ports.overruns, ("ring-overrun",), ("ports",)),
     (uplinks.down, ("uplink-down",), ("uplinks",)),
     (certificates.ending, ("certificate-ending",), ("certificates",)),
     (certificates.invalid, ("certificate-invalid",), ("certificates",)),
 )
 """Each rule with the codes that it gives and the fields of `Sample` that it cannot do without."""
-WINDOWS = ("softirqs", "drop_reasons")
+WINDOWS = ("softirqs", "drop_reasons", "lock_waits")
 """Fields that stay the same object until they were looked at again: only then there is something to judge."""
 
 

@@ -114,8 +114,18 @@ class Window(Generic[R]):
     rows: tuple[R, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LockRow:
+    """How long a core waited for locks of one kind in a window, in all and at most."""
+
+    core: int
+    wait_ns: int
+    wait_most_ns: int
+
+
 SoftirqWindow = Window[Softirq]
 DropWindow = Window[DropRow]
+LockWindow = Window[LockRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +175,8 @@ class Sample:
     scans: tuple[Scan, ...] | None = None
     """Sources of many destinations; none where the router receives little."""
     drop_reasons: DropWindow | None = None
+    """The last window."""
+    lock_waits: LockWindow | None = None
     """The last window."""
     uplinks: Mapping[str, UplinkLook] | None = None
     """By their ids."""

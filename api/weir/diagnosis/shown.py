@@ -8,7 +8,7 @@ from typing import Any
 from weir.diagnosis.findings import Findings, Held
 from weir.diagnosis.sample import Sample
 from weir.diagnosis.symptom import Number
-from weir.diagnosis.texts import AILMENTS, LOOKS, UNBUILT, Remedy, remedies, sentence, shown
+from weir.diagnosis.texts import AILMENTS, LOOKS, Remedy, remedies, sentence, shown
 from weir.diagnosis.trial import Trial
 
 Json = dict[str, Any]
@@ -27,7 +27,6 @@ def findings_json(findings: Findings, sample: Sample | None) -> Json:
         else:
             why = "" if sample is None else sample.unseen.get(name, "")
             unseen.append({"id": name, "what": words, "reason": why or "it was not looked at yet"})
-    unseen += [{"id": name, "what": what, "reason": why} for name, (what, why) in UNBUILT.items()]
     return {
         "at_ms": None if sample is None else sample.at_ms,
         "findings": [_finding_json(held) for held in findings.raised()],

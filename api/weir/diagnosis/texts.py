@@ -173,6 +173,16 @@ AILMENTS: Mapping[str, Ailment] = {
         ),
         under_load=False,
     ),
+    "lock-wait": Ailment(
+        "E2",
+        "warning",
+        "Cores wait for each other",
+        "{subject} spends {spin_share} of its time waiting for locks, {wait_most_us} at most{who}.",
+        (
+            Remedy("shaper", "Let ports with several queues be paced: the interface's shaper `edt` has `fq` "
+                   "under `mq`, each queue with a lock of its own."),
+        ),
+    ),
     "ring-overrun": Ailment(
         "E2",
         "warning",
@@ -281,17 +291,13 @@ LOOKS: Mapping[str, str] = {
     "softirqs": "how long softirqs wait and run",
     "scans": "sources of very many destinations, while the router receives 2,000 packets/s or more",
     "drop_reasons": "why the network stack drops packets, a sixteenth of the time",
+    "lock_waits": "how long cores wait for locks, a sixteenth of the time",
     "uplinks": "whether the checks of uplinks are answered",
     "certificates": "how long certificates in use are valid",
     "route_lookups": "how long a lookup of an IPv4 route takes",
     "reverse_path": "whether the kernel checks the way back to each source",
 }
 """What is looked at, by the field of `Sample`."""
-
-UNBUILT: Mapping[str, tuple[str, str]] = {
-    "lock-waits": ("how long cores wait for locks (E2)", "this release has no probe for it"),
-}
-"""What belongs to a diagnosis and cannot be looked at in any router, and why."""
 
 
 def sentence(symptom: Symptom) -> str:

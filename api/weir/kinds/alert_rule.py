@@ -24,6 +24,7 @@ CODES = (
     "control-plane-starved",
     "crowded-listener",
     "listener-overflow",
+    "lock-wait",
     "long-softirq",
     "neighbours-full",
     "one-core-works",

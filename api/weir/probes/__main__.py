@@ -12,7 +12,20 @@ from functools import partial
 from typing import Any
 
 from weir.model.problem import Problem
-from weir.probes import arping, blink, capture, drop_reasons, iperf, lookup, meter, mtr, ping, softirqs, torch
+from weir.probes import (
+    arping,
+    blink,
+    capture,
+    drop_reasons,
+    iperf,
+    lock_waits,
+    lookup,
+    meter,
+    mtr,
+    ping,
+    softirqs,
+    torch,
+)
 from weir.probes.confine import CAP_NET_ADMIN, OF_A_PROBE, confine
 from weir.probes.output import Gone, Output
 from weir.tools import TOOLS
@@ -26,6 +39,7 @@ RUNS: dict[str, Callable[[Any, Output, Callable[[], None]], None]] = {
     "blink": blink.run,
     "torch": torch.run,
     "drop-reasons": drop_reasons.run,
+    "lock-waits": lock_waits.run,
     "softirqs": softirqs.run,
     "meter": meter.run,
     "iperf": iperf.run,

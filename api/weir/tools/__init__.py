@@ -11,6 +11,7 @@ from weir.tools.drop_reasons import DROP_REASONS
 from weir.tools.echo import MTR, PING
 from weir.tools.iperf import IPERF
 from weir.tools.local import ARPING, BLINK
+from weir.tools.lock_waits import LOCK_WAITS
 from weir.tools.lookup import LOOKUP
 from weir.tools.meter import METER
 from weir.tools.softirqs import SOFTIRQS
@@ -22,10 +23,21 @@ TOOLS: dict[str, Tool] = {
     tool.name: tool
     for tool in (
         *(PING, MTR, LOOKUP, ARPING, TORCH, CAPTURE, DROP_REASONS),
-        *(SOFTIRQS, METER, IPERF, BLINK),
+        *(LOCK_WAITS, SOFTIRQS, METER, IPERF, BLINK),
     )
 }
 """What the agent runs."""
 EVERY: dict[str, Tool] = {**TOOLS, SPEED.name: SPEED}
 
-__all__ = ["DROP_REASONS", "EVERY", "IPERF", "METER", "SOFTIRQS", "SPEED", "TOOLS", "TORCH", "Tool"]
+__all__ = [
+    "DROP_REASONS",
+    "EVERY",
+    "IPERF",
+    "LOCK_WAITS",
+    "METER",
+    "SOFTIRQS",
+    "SPEED",
+    "TOOLS",
+    "TORCH",
+    "Tool",
+]

@@ -4971,6 +4971,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools/lock-waits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lock waits
+         * @description For what part of its time does a core spin for locks of the kernel, and does nothing else? Since the start of the run, by kind of lock: `share_percent` is that of the core that spins most. Which lock it is the kernel does not say, and on real hardware it does not tell of a core that is the only one to wait. Locks for which a program sleeps are not in it. Server-sent events. `lock`: kind, waits, share_percent, share_on, wait_p99_us, wait_most_us, most_on; `summary`: seconds, most_share_percent. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         */
+        post: operations["run_lock_waits"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tools/softirqs": {
         parameters: {
             query?: never;
@@ -13033,7 +13053,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13061,7 +13081,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13095,7 +13115,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13121,7 +13141,7 @@ export interface components {
              */
             severity?: "notice" | "warning" | "error" | null;
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /** @description A finding that lasts is told again after that time. 0: it is not. */
@@ -15120,6 +15140,13 @@ export interface components {
             most_bytes: number;
         };
         DropReasonsRunInput: {
+            /**
+             * @description For how long.
+             * @default 10
+             */
+            seconds: number;
+        };
+        LockWaitsRunInput: {
             /**
              * @description For how long.
              * @default 10
@@ -34510,6 +34537,31 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["DropReasonsRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    run_lock_waits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LockWaitsRunInput"];
             };
         };
         responses: {

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two cores that send by one root qdisc wait for its lock: the tool and the agent see it, and the tool
+little of it under the same load without that lock; nothing stays attached."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
+
+import pytest
+
+from lab import netns
+from tests.agent.attached import programs
+from tests.agent.refusals import why_not_looked_at
+from tests.agent.rig import Rig, lan, running, wan
+from tests.datapath import bpf_run
+from tests.polling import until
+from weir.adapters.datapath_lib import find_library
+from weir.agent.lock_watch import LockWatch
+from weir.diagnosis.locks import spin_shares
+from weir.probes.lock_rows import LockRows
+
+NAMES = {"locks_begin", "locks_end"}
+FILTERS = 2000
+IN_A_ROW = 50
+"""Looks without a program: one alone may meet the moment in which they are attached."""
+_SENDER = """
+import ctypes, os, socket, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.nice(-10)  # both at once, also where others use the machine
+one = socket.socket(type=socket.SOCK_DGRAM)
+one.connect(("192.0.2.2", 9))
+class Message(ctypes.Structure):  # struct mmsghdr
+    _fields_ = [("words", ctypes.c_uint64 * 8)]
+payload = ctypes.create_string_buffer(10)
+vector = (ctypes.c_uint64 * 2)(ctypes.addressof(payload), 10)
+many = (Message * 256)()
+for message in many:
+    message.words[2], message.words[3] = ctypes.addressof(vector), 1
+send = ctypes.CDLL(None).sendmmsg
+while True:
+    send(one.fileno(), many, 256, 0)
+"""
+
+
+def is_told() -> str:
+    """Why this kernel tells of no waits; "" where it does."""
+    try:
+        LockRows(str(find_library())).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+needs_two = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core waits for nobody")
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    if why := is_told():
+        pytest.skip(why)
+    with running("--look-interval-s", "1") as made:
+        made.commit(lan(), wan())
+        netns.ip(
+            made.router,
+            [
+                "link add held0 numtxqueues 4 type veth peer held1",
+                "addr add 192.0.2.1/24 dev held0",
+                "link set held0 up",
+                "link set held1 up",
+                "neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev held0",
+            ],
+        )
+        yield made
+
+
+@contextmanager
+def senders(rig: Rig) -> Iterator[None]:
+    """One for each of two cores, as fast as they can."""
+    with ExitStack() as stack:
+        for core in (0, 1):
+            command = [sys.executable, "-c", _SENDER, str(core)]
+            process = rig.spawn(f"sender{core}", command, netns.entering(rig.router))
+            stack.callback(process.wait)
+            stack.callback(process.send_signal, signal.SIGKILL)
+        yield
+
+
+def crowd(rig: Rig) -> None:
+    """Each packet is compared with so many filters under the root's one lock."""
+    made = ["qdisc replace dev held0 root handle 1: htb default 1"]
+    made.append("class add dev held0 parent 1: classid 1:1 htb rate 10gbit quantum 60000")
+    head = "filter add dev held0 parent 1: protocol ip prio 1 u32 match ip dst"
+    made += [f"{head} 198.51.{number >> 8}.{number & 255} flowid 1:1" for number in range(FILTERS)]
+    batch = rig.folder / "crowd"
+    batch.write_text("\n".join(made) + "\n")
+    rig.run("tc", "-batch", str(batch))
+
+
+def shares(rig: Rig) -> tuple[float, dict[str, Any]]:
+    """What the tool says of spin locks while both send: the share of the core that spins most."""
+    with senders(rig):
+        wanted = {"tool": "lock-waits", "arguments": {"seconds": 3}, "by": "admin"}
+        _, (output,) = rig.agent.call_for_fds("tool_start", wanted)
+        with os.fdopen(output, "rb") as file:
+            events = [json.loads(line) for line in file]
+    assert [event["event"] for event in events[-2:]] == ["summary", "end"], events[-1]
+    assert events[-1]["reason"] == "done"
+    spins = [event for event in events if event.get("kind") == "spin lock"]
+    return events[-2]["most_share_percent"], spins[-1] if spins else {}
+
+
+@needs_two
+def test_the_tool_sees_cores_that_wait_for_a_root_lock_and_few_without(rig: Rig) -> None:
+    crowd(rig)
+    sick, spins = shares(rig)
+    rig.run("tc", "qdisc", "del", "dev", "held0", "root")
+    healed, _ = shares(rig)
+    print(f"share of the core that spins most: {sick} %, without the root lock {healed} %; {spins}")
+    assert sick > 0.1 and sick > 3 * healed
+    assert spins["waits"] > 1000 and spins["wait_p99_us"] > 0 and spins["wait_most_us"] > 0
+    assert spins["share_on"].startswith("core ")
+
+
+@needs_two
+def test_the_agents_window_has_what_each_core_waited(rig: Rig) -> None:
+    crowd(rig)
+    watch = LockWatch(1.0, lambda: LockRows(str(find_library())))
+
+    def longest_ns() -> int:
+        window = watch.found()
+        return max((row.wait_ns for row in window.rows), default=0) if window else 0
+
+    with senders(rig):
+        watch.start()
+        until("a window in which cores waited", lambda: longest_ns() > 100_000)
+    watch.stop()
+    window = watch.found()
+    assert window and all(row.wait_most_ns <= row.wait_ns for row in window.rows)
+    assert 0 < max(spin_shares(window).values()) < 1
+
+
+def test_nothing_is_attached_between_windows_nor_after_the_agent_was_killed(rig: Rig) -> None:
+    until("a window", lambda: len(programs(rig, NAMES)) == len(NAMES))
+    until("nothing between", lambda: not any(programs(rig, NAMES) for _ in range(IN_A_ROW)))
+    held = until("a window", lambda: len(programs(rig, NAMES)) == len(NAMES) and programs(rig, NAMES))
+    rig.kill_agent()
+    until("the programs are gone", lambda: not any(bpf_run.has_program(number) for number in held))
+    rig.start_agent("--look-interval-s", "1")
+
+
+def test_what_was_waited_for_before_a_window_is_not_in_it(rig: Rig) -> None:
+    with closing(LockRows(str(find_library()))) as rows:
+        assert rows.read(), "opening waits for a lock of its own"
+        rows.watch(True)
+        rows.watch(False)
+        assert sum(row.waited for row in rows.read()) < 1000
+
+
+def test_a_kernel_that_does_not_tell_is_said_and_the_rest_is_looked_at() -> None:
+    def refused() -> LockRows:
+        raise OSError(95, "this kernel does not tell how long spin locks are waited for")
+
+    why = why_not_looked_at("lock_waits", LockWatch(0.01, refused))
+    assert why.startswith("this kernel does not tell how long spin locks are waited for")
