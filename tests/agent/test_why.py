@@ -141,3 +141,13 @@ def test_a_cable_that_is_pulled_is_the_culprit(rig: Rig, parts: Context) -> None
         until("the port is found down", lambda: culprit(parts, "bound")() == "access-down")
     finally:
         netns.ip(rig.client_ns, ["link set c0 up"])
+
+
+def test_round_trips_are_read_from_the_agents_own_table(parts: Context) -> None:
+    """Through a descriptor that may only read; what cannot be read is not asked for again."""
+    parts.stats.tick()
+    counters = parts.stats._counters
+    assert counters is not None
+    for _ in range(2):
+        counters.round_trips()
+        assert counters._trips is not None

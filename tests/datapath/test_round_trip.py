@@ -14,8 +14,10 @@ from tests.datapath.bpf_run import NEXT
 from tests.datapath.loaded import DOWNLOAD, UPLOAD, Loaded
 from tests.datapath.stamps import SLOTS, looked_at, stamped
 from weir.adapters.datapath import Datapath
+from weir.adapters.datapath_layout import layout_of
 from weir.adapters.datapath_records import RoundTrips
 from weir.model.problem import Invalid
+from weir.stats.round_trips import RoundTripTable
 
 SERVER, SERVER6 = "198.51.100.1", "2001:db8:100::1"
 MARK_SHIFT = 8
@@ -184,6 +186,22 @@ def test_a_parent_is_told_of_the_classes_below_it(router: Loaded) -> None:
     assert router.datapath.round_trips_below(slot, DOWNLOAD, 60_000).classes == 0
     wait_ms(5)
     assert router.datapath.round_trips_below(40, DOWNLOAD, 2).classes == 0, "it is too old"
+
+
+def test_the_statistics_read_the_same_rows(router: Loaded) -> None:
+    layout = layout_of(router.datapath.usage())["round_trips"]
+    table = RoundTripTable(layout, router.datapath.map_fd("weir_trips"))
+    assert len(table.new()[0]) == 0
+    slot = looked_at()
+    for value in (100, 101):
+        down(router, slot, value, 1)
+    wait_ms(30)
+    up(router, slot, 2, 101)
+    lines, medians_us = table.new()
+    assert lines.tolist() == [slot * 2 + DOWNLOAD]
+    assert medians_us[0] * 1000 == pytest.approx(trips(router, slot, DOWNLOAD).samples_ns[0])
+    assert len(table.new()[0]) == 0, "it was told"
+    table.close()
 
 
 def test_a_slot_that_does_not_exist_is_an_error(datapath: Datapath) -> None:

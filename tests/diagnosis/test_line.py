@@ -12,7 +12,7 @@ import pytest
 from tests.diagnosis.lines import NO_FQ, M, at, core, flow, healthy, line, link, sick_link
 from weir.diagnosis.judged import ORDER, clause
 from weir.diagnosis.line import OURS, judge
-from weir.diagnosis.measured import Found, Machine, Measured, Port, Station, Taker, Uplink
+from weir.diagnosis.measured import Found, Machine, Measured, Port, Station, Taker, Uplink, Usual
 
 FULL_TOWER = line(
     "tower", upload=flow(9 * M, 100 * M), download=flow(97 * M, 100 * M),
@@ -42,7 +42,10 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
      "does not answer on lan0"),
     ("nothing-came", "device", {"queue": SILENT}, "No packet came from acme in 120 s."),
     ("nothing-comes-back", "device", {"queue": DEAF}, "No packet came from acme in 120 s, and 2 Mbit/s go"),
-    ("slow-device-side", "device", {"device_round_trip_us": 240_000.0}, "takes 240 ms"),
+    ("slow-device-side", "device", {"device_round_trip_us": 240_000.0, "device_usual": Usual(168, 230_000.0)},
+     "takes 240 ms (usual in the last 7 days: 230 ms)."),
+    ("slower-device-side", "device", {"device_round_trip_us": 90_000.0, "device_usual": Usual(30, 30_000.0)},
+     "The way to 10.64.0.2 and back takes 90 ms, 3.0 times the usual 30 ms of the last 7 days."),
     ("access-down", "access", {"access": sick_link(carrier=False)}, "lan0 has no carrier."),
     ("half-duplex", "access", {"access": sick_link(duplex="half")}, "half duplex"),
     ("port-errors", "access", {"access": sick_link(errors=900)}, "lan0 counted 900 errors in 110 s, 0.89%"),
@@ -61,7 +64,10 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
      "203.0.113.1 does not"),
     ("checks-failed", "uplink", {"checked": FAILED},
      "All checks of uplink fiber have failed: c1: no answer in 1000 ms."),
-    ("slow-internet", "internet", {"internet_round_trip_us": 420_000.0}, "takes 420 ms"),
+    ("slow-internet", "internet", {"internet_round_trip_us": 420_000.0, "internet_usual": Usual(23)},
+     "takes 420 ms."),
+    ("slower-internet", "internet", {"internet_round_trip_us": 140_000.0},
+     "The way to the far ends and back takes 140 ms, 7.0 times the usual 20 ms of the last 7 days."),
 ]  # fmt: skip
 
 
@@ -145,7 +151,8 @@ def test_a_neighbour_with_a_permanent_entry_is_not_said_to_answer() -> None:
 
 def test_a_device_with_a_permanent_entry_that_sends_is_there() -> None:
     answer = judge(healthy(device=Station("10.64.0.2", "lan0", "permanent")))
-    assert at(answer, "device").sentence == "10.64.0.2 sends packets; round trip 4 ms."
+    said = "10.64.0.2 sends packets; round trip 4 ms (usual in the last 7 days: 3 ms)."
+    assert at(answer, "device").sentence == said
 
 
 def test_an_own_limit_below_the_parents_share_is_the_culprit_also_under_a_full_parent() -> None:

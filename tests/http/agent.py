@@ -168,9 +168,8 @@ class Agent(FakeAgent):
         return self.revision, Document(self.kernel.values())
 
     def _counters_fd(self, _params: dict[str, Any], _peer: Peer) -> Answer:
-        return Answer(
-            {"layout": self.maps.layout(), "fds": ["details", "class", "delays"]}, tuple(self.maps.fds)
-        )
+        names = ["details", "class", "delays", "round_trips"]
+        return Answer({"layout": self.maps.layout(), "fds": names}, tuple(self.maps.fds))
 
     def _try_remedy(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         names = ("code", "subject", "remedy", "revision")

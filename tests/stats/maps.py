@@ -33,7 +33,14 @@ class Maps:
         size = self.lines * stride
         self.fds: list[int] = []
         self._maps = []
-        for name, bytes_ in (("details", size), ("classes", size), ("delays", self.lines * delay_stride)):
+        trips = self._layout["round_trips"]
+        sizes = {
+            "details": size,
+            "classes": size,
+            "delays": self.lines * delay_stride,
+            "trips": trips["rows"] * trips["stride"],
+        }
+        for name, bytes_ in sizes.items():
             fd = os.memfd_create(f"weir-test-{name}")
             os.truncate(fd, bytes_)
             self.fds.append(fd)
@@ -43,6 +50,7 @@ class Maps:
         )
         self.delays = np.frombuffer(self._maps[2], np.uint32).reshape(self.lines, delay_stride // 4)
         class_fields = self._layout["class"]["fields"]
+        self.trips = np.frombuffer(self._maps[3], np.uint32).reshape(trips["rows"], trips["stride"] // 4)
         self._words: dict[str, npt.NDArray[Any]] = {
             name: rows[:, at : at + 8].view(np.uint64)[:, 0]
             for rows, fields in ((details, self._layout["details"]["fields"]), (classes, class_fields))
@@ -97,6 +105,14 @@ class Maps:
         line = self.slots[queue_id] * 2 + direction
         updated = (time.monotonic_ns() - int(age_s * 1e9) >> 20) & 0xFFFF_FFFF
         self.delays[line, [2, 5, 6]] = updated, worst_us, before_us
+
+    def round_trip(self, queue_id: str, direction: int, *samples_us: float) -> None:
+        """As the programs note it: the samples of a line, the newest first."""
+        line = self.slots[queue_id] * 2 + direction
+        row = self.trips[line]
+        row[0], row[4] = line, row[4] + 1
+        row[5:].view(np.uint16)[1:] = 0
+        row[5:].view(np.uint16)[1 : len(samples_us) + 1] = [round(us * 1000) >> 15 for us in samples_us]
 
     def duplicates(self) -> list[int]:
         return [os.dup(fd) for fd in self.fds]

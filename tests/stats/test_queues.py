@@ -19,6 +19,7 @@ from weir.stats.history import SecondHistory
 from weir.stats.layout import Counters, Layout
 from weir.stats.queues import QueueFigures
 from weir.stats.rates import levels_of
+from weir.stats.round_trips import RoundTripTable
 from weir.stats.samples import FIGURES, encode, figures_of
 
 NOON = 1_700_000_000 // 600 * 600.0
@@ -30,8 +31,14 @@ class Rig:
 
     def __init__(self, archive: Archive | None = None, slots: int = 64) -> None:
         self.maps = Maps(slots)
-        layout, (details, classes, waits) = self.maps.layout(), self.maps.duplicates()
-        self.counters = Counters(Layout.read(layout), details, classes, Delays(layout["delays"], waits))
+        layout, (details, classes, waits, trips) = self.maps.layout(), self.maps.duplicates()
+        self.counters = Counters(
+            Layout.read(layout),
+            details,
+            classes,
+            Delays(layout["delays"], waits),
+            trips=RoundTripTable(layout["round_trips"], trips),
+        )
         self.figures = QueueFigures(archive)
         self.now = NOON
 
@@ -199,7 +206,7 @@ def test_history_says_marks_waits_and_why_packets_were_dropped(rig: Rig) -> None
         else:
             assert figures == pytest.approx([15 * 6 / 7, 8 * 6 / 7, 6 * 6 / 7, 3 * 6 / 7, 40_000], rel=0.2)
         assert tower["worst_delay_us"][newest] == pytest.approx(40_000, rel=0.04)
-    assert set(a) == set(FIGURES)
+    assert set(a) == {*FIGURES, "round_trip_us"}
 
 
 def test_counters_of_32_bits_may_wrap(rig: Rig) -> None:

@@ -39,6 +39,7 @@ describe("the past of a queue", () => {
     ancestor_drops_ps: [1, null],
     marks_ps: [2, null],
     worst_delay_us: [15_000, null],
+    round_trip_us: null,
   };
   const history: QueueHistory = {
     id: "q",
@@ -58,7 +59,13 @@ describe("the past of a queue", () => {
       drops: [20, null],
       marks: [4, null],
       uploadWait: [15_000, null],
+      downloadTrip: [null, null],
     });
+    const day = fromHistory({ ...history, download: { ...way, round_trip_us: [null, 24_000] } });
+    expect([day.uploadTrip, day.downloadTrip]).toEqual([
+      [null, null],
+      [null, 24_000],
+    ]);
   });
 });
 

@@ -161,6 +161,7 @@ describe("what a queue dropped", () => {
       ancestor_drops_ps: drops.map((value) => value && 0),
       marks_ps: drops,
       worst_delay_us: drops,
+      round_trip_us: null,
     });
     return {
       id: "q1",

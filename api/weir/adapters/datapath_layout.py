@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the fields of the kernel's arrays lie, for a process that reads them without libweir.
 
-The rows are `struct weir_line`, `struct weir_detail`, `struct weir_backlog` and, of the iterator over all of
-them, `struct weir_reading` of datapath/include/weir/abi/line.h.
+The rows are `struct weir_line`, `struct weir_detail`, `struct weir_backlog`, `struct weir_round_trips` and,
+of the iterator over all lines, `struct weir_reading` of datapath/include/weir/abi.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from weir.adapters.subqueue_records import ROW_SIZE
 
 LINE_SIZE = 64
 READING_SIZE = 64
+ROUND_TRIP_ROWS = 16_384
 _LINE_FIELDS = {
     "clock_tk": (0, 8),
     "cost": (8, 8),
@@ -69,6 +70,15 @@ def layout_of(usage: Usage) -> dict[str, object]:
             "unit_shift": 20,
             "span_shift": 10,
             "fields": {name: [8 + index * 4, 4] for index, name in enumerate(_DELAY_FIELDS)},
+        },
+        "round_trips": {
+            "map": "weir_trips",
+            "rows": ROUND_TRIP_ROWS,
+            "stride": 32,
+            "unit_shift": 20,
+            "sample_shift": 15,
+            "samples": 5,
+            "fields": {"line": [0, 4], "updated": [16, 4], "samples": [22, 10]},
         },
         "readings": {"stride": READING_SIZE},
         "subqueues": {

@@ -40,7 +40,12 @@ from weir.wire.server import Answer, Handler, Peer
 log = logging.getLogger(__name__)
 _APPLIED = "applied"
 _PREPARED = "prepared"
-_MAPS = {"details": "weir_details", "class": "weir_lines", "delays": "weir_waits"}
+_MAPS = {
+    "details": "weir_details",
+    "class": "weir_lines",
+    "delays": "weir_waits",
+    "round_trips": "weir_trips",
+}
 
 
 class Handlers:
@@ -203,8 +208,8 @@ class Handlers:
         return details_of(self._configuration, self._datapath, _queue_id(params))
 
     def _counters_fd(self, params: dict[str, Any], peer: Peer) -> Answer:
-        """Read-only descriptors of details, classes, delays and, where the kernel has it, of the iterator
-        over all of them, in this order; the server sends duplicates."""
+        """Read-only descriptors of details, classes, delays, round trips and, where the kernel has it, of the
+        iterator over all lines, in this order; the server sends duplicates."""
         layout = layout_of(self._datapath.usage())
         return Answer({"layout": layout, "fds": list(self._fds)}, tuple(self._fds.values()))
 

@@ -46,10 +46,11 @@ ORDER = (
     "uplink-down", "access-down", "device-silent", "gateway-silent", "parent-full",
     "burst-used", "queue-full", "policed", "parent-drops", "queue-drops", "checks-failed", "half-duplex",
     "port-errors", "port-full", "slow-link", "router-finding", "core-drops", "memory-low", "long-wait",
-    "nothing-comes-back", "nothing-came", "core-busy", "slow-device-side", "slow-internet",
+    "nothing-comes-back", "nothing-came", "core-busy", "slower-device-side", "slower-internet",
+    "slow-device-side", "slow-internet",
 )  # fmt: skip
 """Which of several troubles is the culprit: what stops all packets, then what was counted as lost at a limit,
-then what loses packets elsewhere, then what is slow."""
+then what loses packets elsewhere, then what is slower than usual, then what is slow."""
 
 
 def rate(bps: float) -> str:

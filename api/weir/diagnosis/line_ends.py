@@ -17,6 +17,7 @@ from weir.diagnosis.thresholds import (
     MEMORY_SHARE,
     SILENT_S,
 )
+from weir.diagnosis.usual import beside, is_slower, unusual, usual_numbers
 
 UNSEEN_DEVICE = "loss between the device and this router"
 PERMANENT = "has a permanent neighbor entry, so the kernel does not check whether it answers"
@@ -35,14 +36,20 @@ def device(measured: Measured) -> Judged:
         return found
     station, line = measured.device, measured.queue
     subject = station.address or ""
-    numbers = round_trip("device_round_trip_ms", measured.device_round_trip_us, DEVICE_ROUND_TRIP_US)
-    unseen = (UNSEEN_DEVICE, *(() if numbers else ("the round trip to the device",)))
+    numbers, trip_us = _trip_numbers(measured), measured.device_round_trip_us
+    unseen = (
+        UNSEEN_DEVICE,
+        *(("the round trip to the device",) if trip_us is None else ()),
+        *unusual("the device", measured.device_usual),
+    )
     sends = line is not None and not line.unmeasured and line.upload.rate_bps > 0
     if not sends and station.state != "reachable":
         said = f"Not known: {_unheard(station)}."
         return Judged("device", subject, "unknown", said, "", numbers, (), ("the device", *unseen))
     said = f"{named(station)} {'sends packets' if sends else 'answers'}"
-    trip = f"; round trip {numbers[0].value:,.0f} ms" if numbers else ""
+    trip = ""
+    if trip_us is not None:
+        trip = f"; round trip {trip_us / 1000:,.0f} ms{beside(trip_us, measured.device_usual)}"
     return Judged("device", subject, "clear", f"{said}{trip}.", "", numbers, (), unseen)
 
 
@@ -72,11 +79,28 @@ def _device(measured: Measured) -> Iterator[Judged]:
         else:
             said = f"No packet came from {line.name} in {flow.measured_s} s"
             yield Judged("device", subject, "trouble", f"{said}.", "nothing-came", (silent, *seen(station)))
+    yield from _slow(measured, station, subject)
+
+
+def _slow(measured: Measured, station: Station, subject: str) -> Iterator[Judged]:
+    trip_us, usual = measured.device_round_trip_us, measured.device_usual
+    if trip_us is None:
+        return
+    numbers = _trip_numbers(measured)
+    said = f"The way to {named(station)} and back takes {trip_us / 1000:,.0f} ms{beside(trip_us, usual)}"
+    if is_slower(trip_us, usual):
+        yield Judged("device", subject, "trouble", f"{said}.", "slower-device-side", numbers)
+    if trip_us >= DEVICE_ROUND_TRIP_US:
+        unseen = unusual("the device", usual)
+        yield Judged("device", subject, "trouble", f"{said}.", "slow-device-side", numbers, (), unseen)
+
+
+def _trip_numbers(measured: Measured) -> tuple[Number, ...]:
     trip_us = measured.device_round_trip_us
-    if trip_us is not None and trip_us >= DEVICE_ROUND_TRIP_US:
-        said = f"The way to {named(station)} and back takes {trip_us / 1000:,.0f} ms"
-        numbers = round_trip("device_round_trip_ms", trip_us, DEVICE_ROUND_TRIP_US)
-        yield Judged("device", subject, "trouble", f"{said}.", "slow-device-side", numbers)
+    return (
+        *round_trip("device_round_trip_ms", trip_us, DEVICE_ROUND_TRIP_US),
+        *usual_numbers("device", trip_us, measured.device_usual),
+    )
 
 
 def port(place: Place, found: Port, measured: Measured) -> Judged:

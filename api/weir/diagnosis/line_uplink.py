@@ -11,6 +11,7 @@ from weir.diagnosis.line_ends import PERMANENT, port, round_trip, seen
 from weir.diagnosis.measured import Measured, Uplink
 from weir.diagnosis.symptom import Number
 from weir.diagnosis.thresholds import INTERNET_ROUND_TRIP_US
+from weir.diagnosis.usual import beside, is_slower, unusual, usual_numbers
 
 UNSEEN_INTERNET = "loss behind the gateway"
 
@@ -55,11 +56,12 @@ def internet(measured: Measured) -> Judged:
         return found
     station, trip_us, checked = measured.gateway, measured.internet_round_trip_us, measured.checked
     subject = station.address or ""
+    usual = measured.internet_usual
+    unseen: tuple[str, ...] = (UNSEEN_INTERNET, *unusual("the far ends", usual))
     if trip_us is not None:
-        numbers = round_trip("internet_round_trip_ms", trip_us, INTERNET_ROUND_TRIP_US)
-        said = f"The far ends answer after {trip_us / 1000:,.0f} ms"
-        return Judged("internet", subject, "clear", f"{said}.", "", numbers, (), (UNSEEN_INTERNET,))
-    unseen = ("the round trip to the far ends", UNSEEN_INTERNET)
+        said = f"The far ends answer after {trip_us / 1000:,.0f} ms{beside(trip_us, usual)}"
+        return Judged("internet", subject, "clear", f"{said}.", "", _trip_numbers(measured), (), unseen)
+    unseen = ("the round trip to the far ends", *unseen)
     check_us = _check_trip_us(checked)
     if checked is not None and check_us is not None:
         said = f"The fastest check of uplink {checked.id} is answered after {check_us / 1000:,.0f} ms"
@@ -81,10 +83,21 @@ def _internet(measured: Measured) -> Iterator[Judged]:
         ping = (Fix("ping", "Ask for it.", "tool", subject, f"weir ping {subject}"),)
         yield Judged("internet", subject, "trouble", f"{said}.", "gateway-silent", seen(station), ping)
     if trip_us is not None:
+        usual, numbers = measured.internet_usual, _trip_numbers(measured)
+        said = f"The way to the far ends and back takes {trip_us / 1000:,.0f} ms{beside(trip_us, usual)}"
+        if is_slower(trip_us, usual):
+            yield Judged("internet", subject, "trouble", f"{said}.", "slower-internet", numbers)
         if trip_us >= INTERNET_ROUND_TRIP_US:
-            said = f"The way to the far ends and back takes {trip_us / 1000:,.0f} ms"
-            numbers = round_trip("internet_round_trip_ms", trip_us, INTERNET_ROUND_TRIP_US)
-            yield Judged("internet", subject, "trouble", f"{said}.", "slow-internet", numbers)
+            unseen = unusual("the far ends", usual)
+            yield Judged("internet", subject, "trouble", f"{said}.", "slow-internet", numbers, (), unseen)
     elif checked is not None and (check_us := _check_trip_us(checked) or 0.0) >= INTERNET_ROUND_TRIP_US:
         said = f"The fastest check of uplink {checked.id} takes {check_us / 1000:,.0f} ms"
         yield Judged("internet", subject, "trouble", f"{said}.", "slow-internet", _check_numbers(checked))
+
+
+def _trip_numbers(measured: Measured) -> tuple[Number, ...]:
+    trip_us = measured.internet_round_trip_us
+    return (
+        *round_trip("internet_round_trip_ms", trip_us, INTERNET_ROUND_TRIP_US),
+        *usual_numbers("internet", trip_us, measured.internet_usual),
+    )

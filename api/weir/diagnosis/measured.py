@@ -176,6 +176,15 @@ class Uplink:
 
 
 @dataclass(frozen=True, slots=True)
+class Usual:
+    """The customer's own round trips of the last seven days: in how many hours some were seen, and the median
+    of those hours (None: too few to tell)."""
+
+    hours: int = 0
+    median_us: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """The whole line. `parents` is the nearest first. Round trips are medians of TCP, seen in passing."""
 
@@ -195,6 +204,8 @@ class Measured:
     """Without a queue and `no_queue`: why."""
     device_round_trip_us: float | None = None
     internet_round_trip_us: float | None = None
+    device_usual: Usual = field(default_factory=Usual)
+    internet_usual: Usual = field(default_factory=Usual)
 
 
 def known(samples: Samples) -> list[float]:

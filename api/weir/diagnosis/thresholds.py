@@ -28,5 +28,11 @@ SIBLING_SHARE = 0.5
 """Of a full parent, which one other queue takes: a guess."""
 DEVICE_ROUND_TRIP_US = 100_000
 """From here to the customer's device and back, with the wait in the queue: a guess."""
+USUAL_HOURS = 24
+"""Of the last 168, in which a round trip was seen: with fewer the usual one is not known. A guess."""
+SLOWER_TIMES = 2.0
+"""Now, of the usual round trip: a guess."""
+SLOWER_US = 20_000
+"""And at least so much longer than that: less is no reason to call. A guess."""
 INTERNET_ROUND_TRIP_US = 300_000
 """From here to the far ends and back: twice the 150 ms of ITU-T G.114 (05/2003), which has one way."""

@@ -19,6 +19,7 @@ from weir.stats.interfaces import GROUPS, InterfaceHistory
 from weir.stats.layout import CHUNK_LINES, Counters, Layout, close_descriptors
 from weir.stats.queues import QueueFigures
 from weir.stats.readings import Readings
+from weir.stats.round_trips import RoundTripTable
 
 __all__ = ["counters_of", "interface_history", "queue_figures"]
 
@@ -50,7 +51,7 @@ def interface_history(archive_path: Path | None) -> InterfaceHistory:
 
 def counters_of(layout: Json, descriptors: list[int]) -> Counters:
     """The agent's maps, which own the descriptors then. Raises Unavailable, with nothing left open."""
-    if len(descriptors) not in (3, 4):
+    if len(descriptors) not in (4, 5):
         close_descriptors(descriptors)
         raise Unavailable("the agent gave no counters", code="no-counters")
     try:
@@ -59,8 +60,9 @@ def counters_of(layout: Json, descriptors: list[int]) -> Counters:
         close_descriptors(descriptors)
         raise
     delays = _delays(layout, descriptors)
-    readings = _readings(layout, descriptors[3:])
-    return Counters(found, descriptors[0], descriptors[1], delays, readings)
+    trips = _round_trips(layout, descriptors[3])
+    readings = _readings(layout, descriptors[4:])
+    return Counters(found, descriptors[0], descriptors[1], delays, readings, trips)
 
 
 def _delays(layout: Json, descriptors: list[int]) -> Delays:
@@ -69,6 +71,15 @@ def _delays(layout: Json, descriptors: list[int]) -> Delays:
     except Unavailable:
         close_descriptors([*descriptors[:2], *descriptors[3:]])
         raise
+
+
+def _round_trips(layout: Json, descriptor: int) -> RoundTripTable | None:
+    """Without them the past has no round trips, and all else is measured."""
+    try:
+        return RoundTripTable(layout.get("round_trips", {}), descriptor)
+    except Unavailable as problem:
+        log.warning("%s", problem.message)
+        return None
 
 
 def _readings(layout: Json, links: list[int]) -> Readings | None:

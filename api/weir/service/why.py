@@ -21,10 +21,12 @@ from weir.diagnosis.measured import (
     Station,
     Taker,
     Uplink,
+    Usual,
     Way,
 )
 from weir.diagnosis.processors import Spent
 from weir.diagnosis.symptom import Number
+from weir.diagnosis.usual import usual_of
 from weir.model import tree
 from weir.model.document import Document
 from weir.model.objects import Queue
@@ -80,7 +82,7 @@ class WhyService:
             queue = document.queue(told["queue_id"])
             above = list(tree.ancestors(document, queue)) if queue else []
             lines = _lines(document, [*([queue] if queue else []), *above], stats, told)
-        trips = self._round_trips(by, queue)
+        trips, usual = self._round_trips(by, queue), _usual(stats, queue)
         access, uplink = told["access"], told["uplink"]
         no_queue, queue_unknown = _without_queue(told)
         interfaces, checked = _Interfaces(stats), _checked(told)
@@ -105,6 +107,8 @@ class WhyService:
                     queue_unknown=queue_unknown,
                     device_round_trip_us=trips.get("download"),
                     internet_round_trip_us=trips.get("upload"),
+                    device_usual=usual["download"],
+                    internet_usual=usual["upload"],
                 )
             ),
         )
@@ -131,6 +135,14 @@ class WhyService:
         if found["at_ms"] is None:
             return Machine(cores, share, None, "the router was not looked at yet")
         return Machine(cores, share, tuple(_found(item) for item in found["findings"]))
+
+
+def _usual(stats: StatsService, queue: Queue | None) -> dict[Way, Usual]:
+    """Of the queue's own hours of the last seven days."""
+    if queue is None:
+        return {way: Usual() for way in WAYS}
+    week = stats.history(queue.id, "7d")
+    return {way: usual_of(week[way]["round_trip_us"]) for way in WAYS}
 
 
 def _without_queue(told: Json) -> tuple[str, str]:

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weir.stats.samples import FIGURES, RECORD, Records, encode, figures_of
+from weir.stats.round_trips import U8, mean_codes
+from weir.stats.samples import FIGURES, KEPT, RECORD, Records, encode, figures_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,19 @@ DAY = Level("day", 600, 144)
 WEEK = Level("week", 3_600, 168)
 MONTH = Level("month", 14_400, 180)
 GROUPS = 128
-_SAMPLE = np.dtype([("key", "<u8"), ("ways", RECORD, 2)])
-_ZERO = np.array((1, 1, 1, 1, 0), RECORD)
-_VERSION = 2
+_SAMPLE = np.dtype([("key", "<u8"), ("ways", KEPT, 2)])
+_BEFORE = np.dtype([("key", "<u8"), ("ways", RECORD, 2)])
+"""A sample of version 2, which had no round trips."""
+_ZERO = np.array((1, 1, 1, 1, 0, 0), KEPT)
+_VERSION = 3
+_FORM = "form INTEGER NOT NULL DEFAULT 2"
+"""Which version a row's samples are of: rows of a former one stay as they are until they are too old."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS {} (
     part INTEGER NOT NULL,
     step INTEGER NOT NULL,
     samples BLOB NOT NULL,
+    {},
     PRIMARY KEY (part, step)
 ) STRICT, WITHOUT ROWID
 """
@@ -82,26 +88,24 @@ class Archive:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute("PRAGMA cache_size = -2000")
-            if database.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
-                for level in (DAY, WEEK, MONTH):
-                    database.execute(f"DROP TABLE IF EXISTS {level.table}")
-                database.execute(f"PRAGMA user_version = {_VERSION}")
-            for level in (DAY, WEEK, MONTH):
-                database.execute(_SCHEMA.format(level.table))
+            _upgrade(database)
         except BaseException:
             database.close()
             raise
         return database
 
-    def write(self, step: int, keys: U64, records: Records) -> None:
-        """One step (Unix seconds / 600) of the slots with these keys; records are [slots, 2]."""
+    def write(self, step: int, keys: U64, records: Records, trips: U8 | None = None) -> None:
+        """One step (Unix seconds / 600) of the slots with these keys; records, and codes of round trips, are
+        [slots, 2]."""
         if self._keeps_idle:
             busy = (records["rate"] > 0).any(axis=1)
         else:
             busy = ((records["rate"] > 1) | (records["drops"] > 1)).any(axis=1)
         samples = np.zeros(int(busy.sum()), _SAMPLE)
         samples["key"] = keys[busy]
-        samples["ways"] = records[busy]
+        _fill(samples["ways"], records[busy])
+        if trips is not None:
+            samples["ways"]["trip"] = trips[busy]
         groups = samples["key"] % np.uint64(self._groups)
         order = np.argsort(groups, kind="stable")
         samples, bounds = samples[order], np.searchsorted(groups[order], np.arange(self._groups + 1))
@@ -130,8 +134,8 @@ class Archive:
 
     def _put(self, level: Level, group: int, step: int, samples: Samples) -> None:
         self._database.execute(
-            f"INSERT OR REPLACE INTO {level.table} VALUES (?, ?, ?)",
-            (group, step, zlib.compress(samples.tobytes(), 1)),
+            f"INSERT OR REPLACE INTO {level.table} VALUES (?, ?, ?, ?)",
+            (group, step, zlib.compress(samples.tobytes(), 1), _VERSION),
         )
 
     def _missing(self, fine: Level, coarse: Level, over_s: int) -> list[int]:
@@ -153,22 +157,22 @@ class Archive:
             if self._closed:
                 return
             rows = self._database.execute(
-                f"SELECT samples FROM {fine.table} WHERE part = ? AND step BETWEEN ? AND ?",
+                f"SELECT samples, form FROM {fine.table} WHERE part = ? AND step BETWEEN ? AND ?",
                 (group, step * ratio, step * ratio + ratio - 1),
             ).fetchall()
             if rows:
-                self._put(coarse, group, step, _mean([_samples(blob) for (blob,) in rows], self._keeps_idle))
+                self._put(coarse, group, step, _mean([_samples(*row) for row in rows], self._keeps_idle))
 
     def read(self, key: int, newest_step: int, level: Level = DAY) -> Records:
         """[step, direction] of `level`, the oldest first; zeros where nothing was recorded."""
-        records = np.zeros((level.steps, 2), RECORD)
+        records = np.zeros((level.steps, 2), KEPT)
         with self._lock:
             rows = self._database.execute(
-                f"SELECT step, samples FROM {level.table} WHERE part = ? AND step > ?",
+                f"SELECT step, samples, form FROM {level.table} WHERE part = ? AND step > ?",
                 (key % self._groups, newest_step - level.steps),
             ).fetchall()
-        for step, blob in rows:
-            samples = _samples(blob)
+        for step, blob, form in rows:
+            samples = _samples(blob, form)
             index = step - newest_step + level.steps - 1
             if not 0 <= index < level.steps:
                 continue
@@ -185,12 +189,41 @@ class Archive:
             self._database.close()
 
 
-def _samples(blob: bytes) -> Samples:
-    return np.frombuffer(zlib.decompress(blob), _SAMPLE)
+def _upgrade(database: sqlite3.Connection) -> None:
+    """Tables as they are now. What a release of version 2 wrote is kept; of any other version it is not known
+    how to read it."""
+    found = database.execute("PRAGMA user_version").fetchone()[0]
+    database.execute("BEGIN IMMEDIATE")
+    for level in (DAY, WEEK, MONTH):
+        if found not in (2, _VERSION):
+            database.execute(f"DROP TABLE IF EXISTS {level.table}")
+        database.execute(_SCHEMA.format(level.table, _FORM))
+        if found == 2:
+            database.execute(f"ALTER TABLE {level.table} ADD COLUMN {_FORM}")
+    database.execute(f"PRAGMA user_version = {_VERSION}")
+    database.execute("COMMIT")
+
+
+def _samples(blob: bytes, form: int) -> Samples:
+    content = zlib.decompress(blob)
+    if form == _VERSION:
+        return np.frombuffer(content, _SAMPLE)
+    before = np.frombuffer(content, _BEFORE)
+    found = np.zeros(len(before), _SAMPLE)
+    found["key"] = before["key"]
+    _fill(found["ways"], before["ways"])
+    return found
+
+
+def _fill(ways: Records, records: Records) -> None:
+    """All but the round trips."""
+    for name in RECORD.names or ():
+        ways[name] = records[name]
 
 
 def _mean(parts: Sequence[Samples], of_own: bool = False) -> Samples:
     """One sample of each queue over several steps: the means over all of them, and the longest wait.
+    Round trips are a mean over those steps that have one.
 
     A queue that is not in a step had no traffic in it; with `of_own`, it was not there, and the mean is
     that of the steps that it is in.
@@ -208,5 +241,9 @@ def _mean(parts: Sequence[Samples], of_own: bool = False) -> Samples:
         means[:-1] /= len(parts)
     found = np.zeros(len(keys), _SAMPLE)
     found["key"] = keys
-    found["ways"] = encode(means.reshape(len(FIGURES), -1)).reshape(-1, 2)
+    _fill(found["ways"], encode(means.reshape(len(FIGURES), -1)).reshape(-1, 2))
+    sums, counts = np.zeros((len(keys), 2), np.uint32), np.zeros((len(keys), 2), np.uint32)
+    np.add.at(sums, places, every["ways"]["trip"])
+    np.add.at(counts, places, every["ways"]["trip"] > 0)
+    found["ways"]["trip"] = mean_codes(sums, counts)
     return found

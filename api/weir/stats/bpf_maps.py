@@ -8,7 +8,9 @@ a writable one. `BPF_MAP_LOOKUP_BATCH` needs no privilege beyond the descriptor 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import mmap
 import os
 
 import numpy as np
@@ -72,3 +74,29 @@ class ArrayReader:
             reason = os.strerror(error) if failed else f"{batch.count} of {wanted} rows"
             raise Unavailable(f"the counters cannot be read: {reason}", code="no-counters")
         return self._values[:wanted]
+
+
+class ArrayRows:
+    """Rows of one array: mapped into memory where the kernel allows it, else read in bulk, at most `chunk` at
+    once. The descriptor stays the caller's."""
+
+    def __init__(self, descriptor: int, lines: int, stride: int, chunk: int) -> None:
+        self._stride = stride
+        self._map: mmap.mmap | None = None
+        self._reader = ArrayReader(descriptor, stride, min(chunk, lines))
+        with contextlib.suppress(OSError, ValueError):
+            self._map = mmap.mmap(descriptor, lines * stride, mmap.MAP_SHARED, mmap.PROT_READ)
+
+    def read(self, start: int, end: int) -> npt.NDArray[np.uint8]:
+        """[row, byte], valid until the next call."""
+        if self._map is None:
+            return self._reader.read(start, end)
+        rows = np.frombuffer(self._map, np.uint8, (end - start) * self._stride, start * self._stride)
+        return rows.reshape(end - start, self._stride)
+
+    def forget(self) -> None:
+        """What was read: the memory is not needed any more."""
+
+    def close(self) -> None:
+        if self._map is not None:
+            self._map.close()

@@ -20,8 +20,7 @@ from weir.stats.archive import DAY, MONTH, WEEK, Archive, Level
 from weir.stats.codes import F32, PACKETS_PS, RATE_BPS
 from weir.stats.history import SECONDS, Ring
 from weir.stats.hour import MINUTES
-from weir.stats.samples import FIGURES, Records, encode
-from weir.stats.samples import RECORD as FULL_RECORD
+from weir.stats.samples import FIGURES, KEPT, Records, encode
 
 WAYS = ("rx", "tx")
 MAX_INTERFACES = 1024
@@ -151,7 +150,7 @@ class InterfaceHistory:
     def _archived(self, name: str, level: Level, is_known: bool) -> Json | None:
         """Also of an interface that was there before the last start and is not any more."""
         newest = self._second // level.step_s - 1
-        ways = np.zeros((level.steps, 2), FULL_RECORD)
+        ways = np.zeros((level.steps, 2), KEPT)
         if self._archive is not None:
             ways = self._archive.read(key_of(name), newest, level)
         if not is_known and not ways["rate"].any():

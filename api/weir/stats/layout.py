@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import mmap
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from weir.model.problem import Unavailable
-from weir.stats.bpf_maps import ArrayReader
+from weir.stats.bpf_maps import ArrayReader, ArrayRows
 from weir.stats.delays import F32, Delays
 from weir.stats.readings import COUNTER_WORDS, SHORT_AT, WORST_AT, Readings
+from weir.stats.round_trips import I64, RoundTripTable
 
 log = logging.getLogger(__name__)
 COUNTERS = (
@@ -82,15 +81,17 @@ class Counters:
         classes_fd: int,
         delays: Delays | None = None,
         readings: Readings | None = None,
+        trips: RoundTripTable | None = None,
     ) -> None:
-        """Takes over both descriptors, delays and readings, also when it fails. Raises Unavailable."""
+        """Takes over both descriptors and the rest, also when it fails. Raises Unavailable."""
         self.layout = layout
+        self._trips = trips
         self._delays = delays
         self._readings = readings
         self._worst_us: F32 = np.zeros(layout.lines if readings else 0, np.float32)
         self._descriptors = (details_fd, classes_fd)
         self._arrays = {
-            "details": _Rows(details_fd, layout.lines, layout.stride),
+            "details": ArrayRows(details_fd, layout.lines, layout.stride, CHUNK_LINES),
             "class": _Table(classes_fd, layout.lines, layout.stride),
         }
         try:
@@ -130,6 +131,18 @@ class Counters:
             return self._worst_us[:lines].copy()
         return None if self._delays is None else self._delays.worst_us(lines, now_ns)
 
+    def round_trips(self) -> tuple[I64, F32]:
+        """Of `RoundTripTable.new`; nothing where the agent gave none."""
+        if self._trips is None:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        try:
+            return self._trips.new()
+        except Unavailable as problem:
+            log.warning("%s; the past has no round trips from now on", problem.message)
+            self._trips.close()
+            self._trips = None
+            return self.round_trips()
+
     def _read_arrays(self, start: int, end: int) -> U64:
         rows = {name: array.read(start, end) for name, array in self._arrays.items()}
         figures = np.zeros((end - start, len(COUNTERS)), np.uint64)
@@ -166,39 +179,16 @@ class Counters:
             self._delays.close()
         if self._readings is not None:
             self._readings.close()
+        if self._trips is not None:
+            self._trips.close()
         close_descriptors(self._descriptors)
 
 
-class _Rows:
-    """Rows of one array: mapped into memory where the kernel allows it, else read in bulk."""
-
-    def __init__(self, descriptor: int, lines: int, stride: int) -> None:
-        self._stride = stride
-        self._map: mmap.mmap | None = None
-        self._reader = ArrayReader(descriptor, stride, min(CHUNK_LINES, lines))
-        with contextlib.suppress(OSError, ValueError):
-            self._map = mmap.mmap(descriptor, lines * stride, mmap.MAP_SHARED, mmap.PROT_READ)
-
-    def read(self, start: int, end: int) -> npt.NDArray[np.uint8]:
-        """[row, byte], valid until the next call."""
-        if self._map is None:
-            return self._reader.read(start, end)
-        rows = np.frombuffer(self._map, np.uint8, (end - start) * self._stride, start * self._stride)
-        return rows.reshape(end - start, self._stride)
-
-    def forget(self) -> None:
-        """What was read: the memory is not needed any more."""
-
-    def close(self) -> None:
-        if self._map is not None:
-            self._map.close()
-
-
-class _Table(_Rows):
+class _Table(ArrayRows):
     """Rows of a table that is the only element of its array: read whole, for all that follows in order."""
 
     def __init__(self, descriptor: int, lines: int, stride: int) -> None:
-        super().__init__(descriptor, lines, stride)
+        super().__init__(descriptor, lines, stride, CHUNK_LINES)
         self._descriptor, self._lines = descriptor, lines
         self._whole: npt.NDArray[np.uint8] | None = None
         self._next = 0

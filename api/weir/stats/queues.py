@@ -25,8 +25,9 @@ from weir.stats.history import SECONDS, SecondHistory
 from weir.stats.hour import MINUTES, Hour
 from weir.stats.layout import COUNTERS, U64, Counters
 from weir.stats.rates import ANCESTOR, BYTES, DROPS, EARLY, RateTable
+from weir.stats.round_trips import READ_EVERY, StepTrips
 from weir.stats.rows import rows
-from weir.stats.samples import RECORD, Records, decode
+from weir.stats.samples import KEPT, RECORD, Records, decode
 
 I64 = npt.NDArray[np.int64]
 log = logging.getLogger("weir.stats")
@@ -55,6 +56,7 @@ class QueueFigures:
         self._rates = RateTable()
         self._hour = Hour()
         self._seconds = SecondHistory()
+        self._trips = StepTrips()
         self._slot_of: dict[str, int] = {}
         self._id_of: list[str | None] = []
         self._slots: I64 = np.zeros(0, np.int64)
@@ -95,6 +97,7 @@ class QueueFigures:
         moves = [(held[int(keys[slot])], slot) for slot in changed if int(keys[slot]) in held]
         sources, targets = np.array(moves, np.int64).reshape(-1, 2).T
         self._hour.deal(len(keys), changed, sources, targets, self._minute)
+        self._trips.deal(len(keys), changed, sources, targets)
         self._seconds.forget(int(slot) for slot in changed)
 
     def forget_readings(self) -> None:
@@ -109,6 +112,8 @@ class QueueFigures:
             figures = self._rates.second()
             if self._ticks % WATCH_TICKS == 0:
                 self._watch_busiest(figures[0])
+            if self._ticks % READ_EVERY == 0:
+                self._trips.add(*counters.round_trips())
             self._ticks += 1
             self._seconds.skip(self._missed_s(now))
             self._seconds.push(figures, self._rates.measured)
@@ -148,7 +153,8 @@ class QueueFigures:
         """By the thread that writes, so without the lock."""
         minutes = DAY.step_s // 60
         means = self._hour.means(range(step * minutes, (step + 1) * minutes))
-        archive.write(step, self._keys[self._slots], means[self._slots])
+        trips = self._trips.take()
+        archive.write(step, self._keys[self._slots], means[self._slots], trips[self._slots])
         threading.Thread(target=_fold, args=(archive, step), name="weir-archive", daemon=True).start()
 
     # --- reading: requests ---
@@ -281,7 +287,7 @@ class QueueFigures:
     def _archived(self, slot: int | None, level: Level) -> Json:
         newest = int(self.at // level.step_s) - 1
         if self._archive is None or slot is None:
-            ways = np.zeros((level.steps, 2), RECORD)
+            ways = np.zeros((level.steps, 2), KEPT)
         else:
             ways = self._archive.read(int(self._keys[slot]), newest, level)
         return _samples((newest - level.steps + 1) * float(level.step_s), level.step_s, ways)

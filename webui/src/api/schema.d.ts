@@ -14253,6 +14253,8 @@ export interface components {
             marks_ps: (number | null)[];
             /** @description The longest wait of a packet. */
             worst_delay_us: (number | null)[];
+            /** @description Of TCP, seen in passing, with the wait in the queue: `upload` to the far ends, `download` to the queue's hosts, and back. Geometric mean. Null in the windows `2m` and `1h`, in which none are kept. */
+            round_trip_us: (number | null)[] | null;
         };
         QueueHistory: {
             id: string;

@@ -115,6 +115,12 @@ describe("the zoom of a queue's graphs", () => {
     await waitFor(() => expect(graph(RATE).zoom).toBeNull());
   });
 
+  it("is also that of the round trips, which a day has and two minutes have not", async () => {
+    renderAt("/queues/q1?window=24h");
+    await waitFor(() => expect(graph(/^Round trip of .* over 24h/)).toBeTruthy());
+    expect(graph(/^Round trip/).data.download[1]).toBe(20_100);
+  });
+
   it("is in the address, where Escape takes it away and + makes it closer", async () => {
     const user = userEvent.setup();
     const end = nowS();
@@ -139,6 +145,7 @@ describe("the zoom of a queue's graphs", () => {
           ancestor_drops_ps: list(0),
           marks_ps: list(0),
           worst_delay_us: list(0),
+          round_trip_us: null,
         };
         return HttpResponse.json({
           id: "q1",

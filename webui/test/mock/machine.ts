@@ -181,7 +181,8 @@ export function system(state: MockState): HttpHandler[] {
         },
       }),
     ),
-    http.get(`${API}/stats/queues/:id/history`, ({ params }) => {
+    http.get(`${API}/stats/queues/:id/history`, ({ params, request }) => {
+      const window = new URL(request.url).searchParams.get("window") ?? "2m";
       const queue = state.queues.get(String(params["id"]));
       const rates = Array.from({ length: 120 }, (_, index) =>
         queue ? statsOf(queue, now() - 120 + index).rate_bps : { upload: 0, download: 0 },
@@ -193,6 +194,7 @@ export function system(state: MockState): HttpHandler[] {
         ancestor_drops_ps: rates.map(() => 0),
         marks_ps: rates.map((_, index) => index % 7),
         worst_delay_us: rates.map((_, index) => index * 100),
+        round_trip_us: window === "2m" ? null : rates.map((_, index) => 20_000 + index * 100),
       });
       return HttpResponse.json({
         id: params["id"],

@@ -91,6 +91,15 @@ class QueueHistoryDirection(HistoryDirection):
     worst_delay_us = fields.List(
         fields.Float(allow_none=True), metadata={"description": "The longest wait of a packet."}
     )
+    round_trip_us = fields.List(
+        fields.Float(allow_none=True),
+        allow_none=True,
+        metadata={
+            "description": "Of TCP, seen in passing, with the wait in the queue: `upload` to the far ends, "
+            "`download` to the queue's hosts, and back. Geometric mean. Null in the windows `2m` and `1h`, "
+            "in which none are kept."
+        },
+    )
 
 
 class QueueHistory(Answer):

@@ -15,7 +15,7 @@ import { ZoomNote } from "@/ui/ZoomNote";
 import { dropsOf } from "./drops";
 import { eventsOf } from "./figures";
 import { FiguresTable, Percentiles } from "./FiguresTable";
-import { useZoomedData, type QueueGraphData } from "./graphData";
+import { LONG, useZoomedData, type QueueGraphData } from "./graphData";
 import { LiveFacts } from "./LiveFacts";
 import classes from "./Queue.module.css";
 
@@ -125,6 +125,33 @@ function Plots({
           No delays: {noDelay}.
         </p>
       )}
+      {LONG.includes(window) ? <Trips queue={queue} window={window} data={data} shown={shown} /> : null}
+    </>
+  );
+}
+
+/** The way to the hosts and the way to the far ends, by ten minutes and longer. */
+function Trips({
+  queue,
+  window,
+  data,
+  shown,
+}: Pick<MeasuredProps, "queue" | "window"> & { data: QueueGraphData; shown: object }) {
+  const trips = { at: data.at, upload: data.uploadTrip, download: data.downloadTrip };
+  if (![...trips.upload, ...trips.download].some((value) => value !== null))
+    return <p className="dim">No round trip of TCP was seen in this time.</p>;
+  return (
+    <>
+      <Graph
+        label={`Round trip of ${queue.name} over ${window}`}
+        data={trips}
+        height={110}
+        {...shown}
+        unit="delay"
+      />
+      <p className="dim">
+        Round trip of TCP, seen in passing. Download: to the hosts and back; upload: to the far ends and back.
+      </p>
     </>
   );
 }

@@ -9,7 +9,8 @@ import type { GraphData } from "@/ui/Graph";
 import type { Window } from "@/ui/windows";
 import type { Zoom } from "@/ui/zoom";
 
-const LONG: readonly Window[] = ["24h", "7d", "30d"];
+/** Windows that are in the archive. */
+export const LONG: readonly Window[] = ["24h", "7d", "30d"];
 const KEEP_LIVE_S = 120;
 
 /** Columns of equal length; null: nothing was measured, or the queue had no class at that moment. */
@@ -19,6 +20,9 @@ export interface QueueGraphData extends GraphData {
   /** The longest wait, in microseconds. */
   uploadWait: (number | null)[];
   downloadWait: (number | null)[];
+  /** In microseconds; only of windows of a day and more. */
+  uploadTrip: (number | null)[];
+  downloadTrip: (number | null)[];
 }
 
 type Column = keyof QueueGraphData;
@@ -31,6 +35,8 @@ const COLUMNS: readonly Column[] = [
   "marks",
   "uploadWait",
   "downloadWait",
+  "uploadTrip",
+  "downloadTrip",
 ];
 const NO_SAMPLES: readonly Sample[] = [];
 
@@ -50,6 +56,8 @@ export function fromHistory({ upload, download, start, step_s }: QueueHistory): 
     marks: sums(upload.marks_ps, download.marks_ps),
     uploadWait: upload.worst_delay_us,
     downloadWait: download.worst_delay_us,
+    uploadTrip: upload.round_trip_us ?? upload.rate_bps.map(() => null),
+    downloadTrip: download.round_trip_us ?? download.rate_bps.map(() => null),
   };
 }
 
@@ -60,6 +68,8 @@ const NOTHING = {
   marks: null,
   uploadWait: null,
   downloadWait: null,
+  uploadTrip: null,
+  downloadTrip: null,
 };
 
 function sampleOf(stats: QueueStats, at: number): Sample {
@@ -73,6 +83,8 @@ function sampleOf(stats: QueueStats, at: number): Sample {
     marks: both(stats.marks_ps),
     uploadWait: stats.worst_delay_us?.upload ?? null,
     downloadWait: stats.worst_delay_us?.download ?? null,
+    uploadTrip: null,
+    downloadTrip: null,
   };
 }
 
