@@ -198,6 +198,15 @@ __attribute__((noinline)) int weir_see_round_trip_fast(struct xdp_md *ctx, __u32
 	return 0;
 }
 
+/* As above, with a stack of its own. */
+__attribute__((noinline)) int weir_see_loss_fast(struct xdp_md *ctx, __u32 index)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+
+	weir_loss_see(index, data + sizeof(struct ethhdr), end, true);
+	return 0;
+}
+
 /*
  * Of a port that does not take every source: XDP_REDIRECT = this one; XDP_PASS = the stack is to drop it, unless it is for the
  * router itself.
@@ -289,8 +298,10 @@ static __always_inline int weir_shape_fast(struct xdp_md *ctx, const struct weir
 	}
 	if (line->flags & WEIR_LINE_STACK || (sender && (!two || weir_is_of_stack(sender))))
 		return weir_go_up(passage, WEIR_UP_WAITS);
-	if (weir_is_looked_at(index, passage->now_ns << WEIR_TICK_SHIFT))
+	if (weir_is_looked_at(index, passage->now_ns << WEIR_TICK_SHIFT)) {
 		weir_see_round_trip_fast(ctx, index);
+		weir_see_loss_fast(ctx, index);
+	}
 	action = weir_conform_fast(passage, index, line, two ? sender : 0);
 	return action == XDP_REDIRECT ? weir_send_fast(ctx, passage) : action;
 }

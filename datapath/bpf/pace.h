@@ -33,6 +33,16 @@ static __noinline int weir_see_round_trip(struct __sk_buff *skb, __u32 index, __
 	return 0;
 }
 
+/* Losses on either side of the router, apart from the above for the stack. Global: verified once, not for each call. */
+__attribute__((noinline)) int weir_see_loss(struct __sk_buff *skb, __u32 index, __u32 l3_offset)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (l3_offset <= WEIR_HEADERS_MAX)
+		weir_loss_see(index, data + l3_offset, end, false);
+	return 0;
+}
+
 /* What weir_let_wait is told of a weight, in a number, so that it need not lie in memory for those that do not wait. */
 static __always_inline __u64 weir_pack_weight(const struct weir_weight *weight)
 {
@@ -77,8 +87,10 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 	};
 	enum weir_conformance conformance;
 
-	if (weir_is_looked_at(index, pace.now_tk))
+	if (weir_is_looked_at(index, pace.now_tk)) {
 		weir_see_round_trip(skb, index, weight->l3_offset);
+		weir_see_loss(skb, index, weight->l3_offset);
+	}
 	conformance = weir_enter(line, &pace);
 	if (conformance != WEIR_CONFORMS || (paced && weir_after(pace.departure_tk, pace.now_tk)))
 		return weir_let_wait(skb, &pace, weir_pack_weight(weight), (__u64)(tos & 3) << 32 | index,
@@ -208,8 +220,10 @@ static __noinline int weir_pace_payers(struct __sk_buff *skb, const struct weir_
 	if (!wait.payer.line)
 		return WEIR_NEXT;
 	host = weir_find_subqueue(skb, port, destination, &wait.payer, &subqueue);
-	if (weir_is_looked_at(index, pace.now_tk))
+	if (weir_is_looked_at(index, pace.now_tk)) {
 		weir_see_round_trip(skb, index, weight->l3_offset);
+		weir_see_loss(skb, index, weight->l3_offset);
+	}
 	if (!wait.payer.subqueue || !weir_subqueue_over(&subqueue, &pace))
 		conformance = weir_enter_called(index, &pace);
 	if (conformance != WEIR_CONFORMS) {

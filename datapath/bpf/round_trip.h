@@ -19,18 +19,12 @@
 #ifndef WEIR_BPF_ROUND_TRIP_H
 #define WEIR_BPF_ROUND_TRIP_H
 
-#include <linux/in.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/tcp.h>
-
 #include "weir/abi.h"
 
-#include "parse.h"
+#include "loss.h"
+#include "tcp.h"
 
-#define WEIR_LOOK_SHIFT 30 /* of ns: windows of 1.07 s */
 #define WEIR_LOOK_MASK 0x1eU /* of the line: one in sixteen, both lines of a slot at once */
-#define WEIR_TIMESTAMPS 0x0101080a /* RFC 7323, appendix A: no-op, no-op, timestamps, as everybody sends it */
 #define WEIR_ANSWER_WITHIN (1U << 21) /* 2^10 ns: 2.1 s */
 #define WEIR_CHOSEN_FOR 256 /* 2^20 ns: another flow may have the row if this one sends nothing new */
 #define WEIR_ROW_IDLE (1U << 15) /* 2^20 ns: 34 s */
@@ -53,13 +47,6 @@ struct weir_stamp {
 	bool has_data;
 };
 
-struct weir_tcp_stamped {
-	struct tcphdr tcp;
-	__be32 kind;
-	__be32 value;
-	__be32 echo;
-};
-
 /* Every packet comes here: few instructions. */
 static __always_inline bool weir_is_looked_at(__u32 index, __u64 now_tk)
 {
@@ -73,52 +60,19 @@ static __always_inline struct weir_round_trips *weir_trips_of(__u32 index)
 	return bpf_map_lookup_elem(&weir_trips, &row);
 }
 
-static __always_inline bool weir_stamp_read_tcp(void *header, void *end, __u32 address, bool to_far,
-						__u32 payload, struct weir_stamp *stamp)
-{
-	struct weir_tcp_stamped *tcp = header;
-
-	if ((void *)(tcp + 1) > end || tcp->kind != bpf_htonl(WEIR_TIMESTAMPS) || tcp->tcp.doff < 8)
-		return false;
-	stamp->far = (address ^ (to_far ? tcp->tcp.dest : tcp->tcp.source)) * 0x9e3779b1U | 1;
-	stamp->value = bpf_ntohl(tcp->value);
-	stamp->echo = tcp->tcp.ack ? bpf_ntohl(tcp->echo) : 0;
-	stamp->has_data = !payload || payload > tcp->tcp.doff * 4U; /* 0: larger than the field can say */
-	return true;
-}
-
-static __always_inline bool weir_stamp_read4(struct iphdr *ip, void *end, bool to_far,
-					     struct weir_stamp *stamp)
-{
-	__u32 length;
-
-	if ((void *)(ip + 1) > end || ip->ihl != 5 || ip->protocol != IPPROTO_TCP ||
-	    ip->frag_off & bpf_htons(0x1fff))
-		return false;
-	length = bpf_ntohs(ip->tot_len);
-	return weir_stamp_read_tcp(ip + 1, end, to_far ? ip->daddr : ip->saddr, to_far,
-				   length ? length - sizeof(*ip) : 0, stamp);
-}
-
-static __always_inline bool weir_stamp_read6(struct ipv6hdr *ip, void *end, bool to_far,
-					     struct weir_stamp *stamp)
-{
-	const __be32 *far;
-
-	if ((void *)(ip + 1) > end || ip->nexthdr != IPPROTO_TCP)
-		return false;
-	far = to_far ? ip->daddr.in6_u.u6_addr32 : ip->saddr.in6_u.u6_addr32;
-	return weir_stamp_read_tcp(ip + 1, end, far[0] ^ far[1] * 3 ^ far[2] * 5 ^ far[3] * 7, to_far,
-				   bpf_ntohs(ip->payload_len), stamp);
-}
-
 /* `to_far`: the packet is an upload. */
 static __always_inline bool weir_stamp_read(void *ip, void *end, bool to_far, struct weir_stamp *stamp)
 {
-	if (ip + 1 > end)
+	struct weir_tcp_packet packet;
+	struct weir_tcp_stamped *tcp = weir_tcp_find(ip, end, to_far, &packet);
+
+	if (!tcp)
 		return false;
-	return *(__u8 *)ip >> 4 == 4 ? weir_stamp_read4(ip, end, to_far, stamp) :
-				       weir_stamp_read6(ip, end, to_far, stamp);
+	stamp->far = weir_tcp_far(&packet);
+	stamp->value = bpf_ntohl(tcp->value);
+	stamp->echo = tcp->tcp.ack ? bpf_ntohl(tcp->echo) : 0;
+	stamp->has_data = !packet.payload || packet.payload > tcp->tcp.doff * 4U;
+	return true;
 }
 
 static __always_inline void weir_trip_sample(struct weir_round_trips *trips, __u32 trip, __u32 now_ms)

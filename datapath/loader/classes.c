@@ -107,6 +107,7 @@ static void line_clear(struct weir *weir, uint32_t index)
 	total_store(weir, line, index % 2, 0);
 	weir_subqueues_clear(weir, index);
 	weir_round_trips_clear(weir, index);
+	weir_losses_clear(weir, index);
 	memset(line, 0, sizeof(*line));
 	memset(detail, 0, sizeof(*detail));
 	weir_publish(&line->flags, age);

@@ -29,6 +29,7 @@ enum weir_map {
 	WEIR_MAP_HOSTS,
 	WEIR_MAP_FAR,
 	WEIR_MAP_TRIPS,
+	WEIR_MAP_LOSSES,
 	WEIR_MAP_HOST_NAMES,
 	WEIR_MAP_SOURCES,
 	WEIR_MAP_USED,
@@ -205,6 +206,9 @@ uint32_t weir_bounded_role(struct weir *weir); /* WEIR_ROLE_BOUNDED while some s
 int weir_subqueues_open(struct weir *weir);
 uint32_t weir_subqueues_mend(struct weir *weir); /* rows that were not as configured; holds `classes` */
 void weir_round_trips_clear(struct weir *weir, uint32_t line);
+
+/* losses.c */
+void weir_losses_clear(struct weir *weir, uint32_t line);
 void weir_subqueues_clear(struct weir *weir, uint32_t line); /* a line that is cleared gives its row back */
 bool weir_subqueues_by_source(struct weir *weir); /* some upload has them: ports need WEIR_ROLE_HOSTS */
 

@@ -38,6 +38,7 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_HOSTS] = "weir_hosts",
 	[WEIR_MAP_FAR] = "weir_far",
 	[WEIR_MAP_TRIPS] = "weir_trips",
+	[WEIR_MAP_LOSSES] = "weir_losses",
 	[WEIR_MAP_HOST_NAMES] = "weir_host_names",
 	[WEIR_MAP_SOURCES] = "weir_sources",
 	[WEIR_MAP_USED] = "weir_used",
@@ -96,6 +97,8 @@ static uint32_t row_size(enum weir_map map)
 		return sizeof(struct weir_host);
 	case WEIR_MAP_TRIPS:
 		return sizeof(struct weir_round_trips);
+	case WEIR_MAP_LOSSES:
+		return sizeof(struct weir_losses);
 	case WEIR_MAP_HOST_NAMES:
 		return sizeof(struct weir_host_name);
 	case WEIR_MAP_SOURCES:
@@ -138,6 +141,7 @@ static uint32_t row_count(enum weir_map map, const struct weir_meta *meta)
 	case WEIR_MAP_UP:
 		return WEIR_UP_STAMPS;
 	case WEIR_MAP_TRIPS:
+	case WEIR_MAP_LOSSES:
 		return WEIR_ROUND_TRIP_ROWS;
 	case WEIR_MAP_HOST_NAMES:
 		return WEIR_HOST_NAMES;

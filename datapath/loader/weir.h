@@ -70,6 +70,16 @@ struct weir_round_trip_state {
 	uint64_t samples_ns[5];
 };
 
+/* What TCP packets of one line lost on either side of the router, of the last windows in which it was looked at. */
+struct weir_loss_state {
+	uint32_t age_ms; /* of the last window */
+	uint32_t seen_bytes; /* of data, each once; 0: nothing was seen, and all else is 0 */
+	uint32_t before_bytes;
+	uint32_t after_bytes;
+	uint32_t before_packets; /* that brought them again */
+	uint32_t after_packets;
+};
+
 /* Of the classes below one that have seen round trips lately, which may be seconds apart. */
 struct weir_round_trips_below {
 	uint32_t classes; /* so many; 0: all else is 0 as well */
@@ -215,6 +225,8 @@ int weir_subqueues_state(struct weir *weir, uint32_t slot, uint32_t direction,
 
 /* Nothing seen yet is a count of 0. -EINVAL: there is no such slot. */
 int weir_round_trips(struct weir *weir, uint32_t slot, uint32_t direction, struct weir_round_trip_state *out);
+/* All is 0 where nothing was seen. -EINVAL: there is no such slot. */
+int weir_losses(struct weir *weir, uint32_t slot, uint32_t direction, struct weir_loss_state *out);
 /* Without the class's own, and without classes whose newest sample is older than `age_max_ms`. -EINVAL, -ENOMEM. */
 int weir_round_trips_below(struct weir *weir, uint32_t slot, uint32_t direction, uint32_t age_max_ms,
 			   struct weir_round_trips_below *out);

@@ -11,14 +11,25 @@ SLOTS = range(16, 32)
 _ACK = 16
 
 
-def looked_at() -> int:
-    """The slot that is looked at for the next half of a second."""
-    while (now_ns := time.monotonic_ns()) & (1 << 30) - 1 > 1 << 29:
+def looked_at(begun_ns: int = 1 << 29) -> int:
+    """The slot that is looked at for the next half of a second, or for the rest of a window of 1.07 s
+    that began at most so long ago."""
+    while (now_ns := time.monotonic_ns()) & (1 << 30) - 1 > begun_ns:
         time.sleep(0.02)  # until the next window begins
     return SLOTS[(now_ns >> 30) % 16]
 
 
-def stamped(value: int, echo: int, *, ports: tuple[int, int], data: int) -> bytes:
+def settle() -> None:
+    """As long as a flow is looked at before its losses are counted (WEIR_SETTLES of datapath/bpf/loss.h)."""
+    begun = time.monotonic_ns() >> 26
+    while (time.monotonic_ns() >> 26) - begun < 3:
+        time.sleep(0.005)
+
+
+def stamped(
+    value: int, echo: int, *, ports: tuple[int, int], data: int, sequence: int = 1, ack: int = 1
+) -> bytes:
     """A TCP header with timestamps as everybody sends them, and so many bytes of data."""
-    head = struct.pack("!HHIIBBHHH", *ports, 1, 1, 8 << 4, _ACK, 8192, 0, 0)
+    numbers = (sequence % (1 << 32), ack % (1 << 32))
+    head = struct.pack("!HHIIBBHHH", *ports, *numbers, 8 << 4, _ACK, 8192, 0, 0)
     return head + struct.pack("!BBBBII", 1, 1, 8, 10, value, echo) + bytes(data)

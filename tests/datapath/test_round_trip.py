@@ -209,7 +209,7 @@ def test_a_slot_that_does_not_exist_is_an_error(datapath: Datapath) -> None:
         datapath.round_trips(1 << 20, 0)
 
 
-@pytest.mark.parametrize("later", ["weir_trips", "weir_host_names"])
+@pytest.mark.parametrize("later", ["weir_trips", "weir_losses", "weir_host_names"])
 def test_pins_of_a_build_without_a_later_map_are_taken_over(pin_dir: Path, later: str) -> None:
     with Datapath.open(pin_dir, capacity=64) as before:
         before.attach("lo", mode="edt")

@@ -8,7 +8,7 @@ from typing import Any
 
 from weir.diagnosis.judged import Judged
 from weir.diagnosis.line import Answer
-from weir.diagnosis.measured import Flow, Line, Link, Machine, Measured, Port, Station, Usual
+from weir.diagnosis.measured import Flow, Line, Link, Lost, Machine, Measured, Port, Station, Usual
 from weir.diagnosis.processors import Spent
 
 M = 1_000_000
@@ -50,6 +50,7 @@ def healthy(**other: Any) -> Measured:
         "gateway": Station("203.0.113.1", "wan0", "reachable", 1.0),
         "device_round_trip_us": 4000.0,
         "internet_round_trip_us": 18_000.0,
+        "lost": {"upload": Lost(1_000_000, 0, 0, 1_000, 1), "download": Lost(2_000_000, 0, 0, 2_000, 2)},
         "device_usual": Usual(120, 3_000.0),
         "internet_usual": Usual(120, 20_000.0),
     }

@@ -12,7 +12,7 @@ import pytest
 from tests.diagnosis.lines import NO_FQ, M, at, core, flow, healthy, line, link, sick_link
 from weir.diagnosis.judged import ORDER, clause
 from weir.diagnosis.line import OURS, judge
-from weir.diagnosis.measured import Found, Machine, Measured, Port, Station, Taker, Uplink, Usual
+from weir.diagnosis.measured import Found, Lost, Machine, Measured, Port, Station, Taker, Uplink, Usual
 
 FULL_TOWER = line(
     "tower", upload=flow(9 * M, 100 * M), download=flow(97 * M, 100 * M),
@@ -64,6 +64,10 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
      "203.0.113.1 does not"),
     ("checks-failed", "uplink", {"checked": FAILED},
      "All checks of uplink fiber have failed: c1: no answer in 1000 ms."),
+    ("loss-device-side", "device", {"lost": {"download": Lost(1_000_000, 0, 0, 40_000, 30)}},
+     "4.0% of the download is lost between the device and this router, after this router."),
+    ("loss-internet", "internet", {"lost": {"download": Lost(970_000, 30_000, 20, 0, 0)}},
+     "3.0% of the download is lost behind the gateway, before this router."),
     ("slow-internet", "internet", {"internet_round_trip_us": 420_000.0, "internet_usual": Usual(23)},
      "takes 420 ms."),
     ("slower-internet", "internet", {"internet_round_trip_us": 140_000.0},
@@ -180,9 +184,9 @@ def test_gaps_are_not_counted_as_nothing() -> None:
     assert answer.culprit is None, "five seconds are too few to say that nothing came"
 
 
-def test_loss_is_known_here_and_said_to_be_unknown_on_both_sides() -> None:
+def test_loss_is_known_here_and_said_to_be_unknown_where_no_tcp_was_seen() -> None:
     dropping = line(download=flow(49 * M, drops_ps=50.0, early_ps=20.0, ancestor_ps=5.0))
-    losses = {(item.way, item.where): item for item in judge(healthy(queue=dropping)).losses}
+    losses = {(item.way, item.where): item for item in judge(healthy(queue=dropping, lost={})).losses}
     here = {number.name: number.value for number in losses["download", "here"].numbers}
     assert (here["sent_ps"], here["dropped_ps"], here["over_limit_ps"]) == (1000, 50, 25)
     assert here["dropped_share"] == pytest.approx(50 / 1050)

@@ -104,6 +104,21 @@ def test_a_line_within_its_limits_is_not_this_router(api: Client, world: World) 
 
 
 @pytest.mark.usefixtures("customers")
+def test_loss_on_both_sides_is_told_as_far_as_tcp_was_seen(api: Client, world: World) -> None:
+    """The router's programs saw a download, and no upload."""
+    seconds(world, 3, acme=(M, 5 * M))
+    answer = why(api, queue="acme")
+    losses = {(item["way"], item["where"]): item for item in answer["losses"]}
+    assert losses["download", "after"]["known"] and losses["download", "before"]["known"]
+    shown = {item["name"]: item["shown"] for item in losses["download", "after"]["numbers"]}
+    assert shown == {"lost_share": "0.333 %", "sent_again": "2 packets", "seen": "900,000 bytes"}
+    assert not losses["upload", "after"]["known"]
+    assert "loss between the device and this router (upload)" in place(answer, "device")["not_known"]
+    details = api("GET", "/stats/queues/acme/details").json["losses"]
+    assert (details["upload"], details["download"]["after_bytes"]) == (None, 3_000)
+
+
+@pytest.mark.usefixtures("customers")
 def test_a_customer_at_the_limit_is_the_culprit_with_what_can_be_done(api: Client, world: World) -> None:
     seconds(world, 12, acme=(M, 49 * M))
     answer = why(api, address="10.64.0.2")
@@ -179,7 +194,8 @@ def test_the_uplink_in_use_and_what_its_checks_say_are_told(api: Client, world: 
         "The fastest check of uplink fiber is answered after 12 ms.",
     )
     shown = {number["name"]: number["shown"] for number in internet["numbers"]}
-    assert shown == {"check_round_trip_ms": "12 ms", "check_loss_share": "5 %"}
+    checks = {"check_round_trip_ms": "12 ms", "check_loss_share": "5 %"}
+    assert shown == {**checks, "download_lost_share": "0 %"}
 
 
 @pytest.mark.usefixtures("customers")

@@ -207,7 +207,9 @@ class FakeAgent:
         way = {"rate_bps": 500_000, "active": 3, "evicted": 12, "shared_packets": 0, "busiest": busiest}
         trip = {"min_us": 21_000.0, "median_us": 24_000.0, "samples": 5, "age_s": 2.5}
         below = {"queues": 14, "min_us": 1_500.0, "median_us": 18_000.0, "age_s": 0.5}
+        lost = {"seen_bytes": 900_000, "before_bytes": 0, "before_packets": 0, "after_bytes": 3_000}
         return {
+            "losses": {"upload": None, "download": {**lost, "after_packets": 2, "age_s": 2.5}},
             "subqueues": {"used": 40, "bound": 65_536, "upload": None, "download": way},
             "round_trips": {"upload": None, "download": trip, "below": {"upload": None, "download": below}},
         }

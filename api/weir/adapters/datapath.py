@@ -18,6 +18,7 @@ from typing import Literal
 from weir.adapters.datapath_lib import (
     BoundedSpec,
     GuardSpec,
+    LossSpec,
     Options,
     PortSpec,
     RoundTripsBelowSpec,
@@ -42,6 +43,7 @@ from weir.adapters.datapath_records import (
     BoundedSource,
     ClassRecord,
     FarEntry,
+    Losses,
     Mode,
     Port,
     PortCounters,
@@ -306,6 +308,19 @@ class Datapath:
         spec = RoundTripSpec()
         self._call("weir_round_trips", slot, direction, ctypes.byref(spec))
         return RoundTrips(spec.age_ms, tuple(spec.samples_ns[: spec.count]))
+
+    def losses(self, slot: int, direction: Literal[0, 1]) -> Losses:
+        """Of TCP packets of one direction (0 upload, 1 download) before and after this router."""
+        spec = LossSpec()
+        self._call("weir_losses", slot, direction, ctypes.byref(spec))
+        return Losses(
+            spec.age_ms,
+            spec.seen_bytes,
+            spec.before_bytes,
+            spec.after_bytes,
+            spec.before_packets,
+            spec.after_packets,
+        )
 
     def round_trips_below(self, slot: int, direction: Literal[0, 1], age_max_ms: int) -> RoundTripsBelow:
         """Of the classes below one whose newest sample is no older than that."""

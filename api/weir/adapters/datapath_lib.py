@@ -102,6 +102,17 @@ class RoundTripSpec(Structure):
     _fields_ = [("count", c_uint32), ("age_ms", c_uint32), ("samples_ns", c_uint64 * 5)]
 
 
+class LossSpec(Structure):
+    _fields_ = [
+        ("age_ms", c_uint32),
+        ("seen_bytes", c_uint32),
+        ("before_bytes", c_uint32),
+        ("after_bytes", c_uint32),
+        ("before_packets", c_uint32),
+        ("after_packets", c_uint32),
+    ]
+
+
 class RoundTripsBelowSpec(Structure):
     _fields_ = [
         ("classes", c_uint32),
@@ -142,6 +153,7 @@ _PROTOTYPES = {
     "weir_subqueues_read": [c_void_p, c_void_p, c_uint32],
     "weir_subqueues_state": [c_void_p, c_uint32, c_uint32, POINTER(SubqueuesStateSpec)],
     "weir_round_trips": [c_void_p, c_uint32, c_uint32, POINTER(RoundTripSpec)],
+    "weir_losses": [c_void_p, c_uint32, c_uint32, POINTER(LossSpec)],
     "weir_round_trips_below": [c_void_p, c_uint32, c_uint32, c_uint32, POINTER(RoundTripsBelowSpec)],
     "weir_prefixes_change": [c_void_p, c_void_p, c_uint32, c_void_p, c_uint32],
     "weir_prefixes_read": [c_void_p, c_void_p, c_uint32],

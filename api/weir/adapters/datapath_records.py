@@ -258,6 +258,20 @@ class RoundTrips:
 
 
 @dataclass(frozen=True, slots=True)
+class Losses:
+    """What TCP of one line lost before and after the router, in its last windows (a quarter less of each
+    older one): bytes of data that were seen, once each; bytes lost, and the packets that brought them again.
+    Where nothing was seen all is 0. `age_ms` is that of the last window."""
+
+    age_ms: int
+    seen_bytes: int
+    before_bytes: int
+    after_bytes: int
+    before_packets: int
+    after_packets: int
+
+
+@dataclass(frozen=True, slots=True)
 class RoundTripsBelow:
     """Of the classes below one that saw round trips lately: how many they are, the shortest sample, the
     median of their medians, and the age of the newest sample. Without such classes all is 0."""

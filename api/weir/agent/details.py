@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel knows of one queue beyond its counters: sub-queues by address, round trips of TCP."""
+"""What the kernel knows of one queue beyond its counters: sub-queues by address, round trips and losses of
+TCP."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any, Literal, Protocol
 
-from weir.adapters.datapath_records import RoundTrips, RoundTripsBelow, Usage
+from weir.adapters.datapath_records import Losses, RoundTrips, RoundTripsBelow, Usage
 from weir.adapters.subqueue_records import SubqueuesState
 from weir.agent.configuration import Configuration
 from weir.model.problem import NotFound
@@ -25,6 +26,7 @@ class Knows(Protocol):
     def usage(self) -> Usage: ...
     def subqueues_state(self, slot: int, direction: Literal[0, 1]) -> SubqueuesState: ...
     def round_trips(self, slot: int, direction: Literal[0, 1]) -> RoundTrips: ...
+    def losses(self, slot: int, direction: Literal[0, 1]) -> Losses: ...
     def round_trips_below(self, slot: int, direction: Literal[0, 1], age_max_ms: int) -> RoundTripsBelow: ...
 
 
@@ -42,7 +44,9 @@ def details_of(configuration: Configuration, datapath: Knows, queue_id: str) -> 
         }
         trips = {name: None if slot is None else _round_trip(datapath, slot, way) for name, way in WAYS}
         below = {name: None if slot is None else _below(datapath, slot, way) for name, way in WAYS}
+        losses = {name: None if slot is None else _loss(datapath, slot, way) for name, way in WAYS}
     return {
+        "losses": losses,
         "subqueues": {"used": used, "bound": bound, **ways},
         "round_trips": {**trips, "below": below},
     }
@@ -59,6 +63,13 @@ def _round_trip(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, flo
         "samples": len(found.samples_ns),
         "age_s": found.age_ms / 1000,
     }
+
+
+def _loss(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, float | int] | None:
+    """None where nothing was seen lately."""
+    found = asdict(datapath.losses(slot, way))
+    age_ms = found.pop("age_ms")
+    return {**found, "age_s": age_ms / 1000} if found["seen_bytes"] and age_ms <= RECENT_MS else None
 
 
 def _below(datapath: Knows, slot: int, way: Literal[0, 1]) -> dict[str, float | int] | None:

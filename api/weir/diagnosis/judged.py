@@ -45,7 +45,8 @@ class Judged:
 ORDER = (
     "uplink-down", "access-down", "device-silent", "gateway-silent", "parent-full",
     "burst-used", "queue-full", "policed", "parent-drops", "queue-drops", "checks-failed", "half-duplex",
-    "port-errors", "port-full", "slow-link", "router-finding", "core-drops", "memory-low", "long-wait",
+    "port-errors", "port-full", "slow-link", "router-finding", "core-drops", "memory-low",
+    "loss-device-side", "loss-internet", "long-wait",
     "nothing-comes-back", "nothing-came", "core-busy", "slower-device-side", "slower-internet",
     "slow-device-side", "slow-internet",
 )  # fmt: skip

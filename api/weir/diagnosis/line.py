@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from weir.diagnosis import line_ends, line_queues, line_uplink
+from weir.diagnosis import line_ends, line_queues, line_uplink, lost
 from weir.diagnosis.judged import Judged, clause, rate, worst
+from weir.diagnosis.lost import Where
 from weir.diagnosis.measured import WAYS, Flow, Measured, Way, mean, recent
 from weir.diagnosis.symptom import Number
 
 OURS = ("access", "queue", "parent", "router", "uplink")
 """The places that are this router's: with all of them clear, it is not this router."""
-Where = Literal["before", "here", "after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +116,19 @@ def _here(way: Way, flow: Flow) -> Loss:
 
 
 def _beside(way: Way, where: Where, measured: Measured, is_near: bool) -> Loss:
-    """Before or after the router: only what the port's card counts as broken is known, of all its packets."""
+    """Before or after the router, of TCP that was seen in passing; and what the port's card counts as broken,
+    of all its packets."""
     port = measured.access if is_near else measured.uplink
-    side = "the device" if is_near else "the internet"
-    text = f"Not known: loss between this router and {side} is not measured in this release."
+    found = measured.lost.get(way)
+    why = lost.unknown(found, where)
+    text, numbers = f"Not known: {why}.", tuple[Number, ...]()
+    if found is not None and not why:
+        numbers = lost.numbers(found, where)
+        side = lost.SIDES[lost.side_of(way, where)]
+        text = f"{lost.share(found, where):.1%} of its TCP is lost {side}."
     counted = [link for link in port.links if link.errors is not None]
     if counted:
         errors = sum(link.errors or 0 for link in counted)
         names = ", ".join(link.name for link in counted)
         text += f" The card counted {errors:,} errors on {names}, of all customers together."
-    return Loss(way, where, text)
+    return Loss(way, where, text, numbers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from weir.diagnosis import lost
 from weir.diagnosis.judged import Fix, Judged, Place, clause, rate, worst
 from weir.diagnosis.measured import WAYS, Link, Measured, Port, Station
 from weir.diagnosis.processors import BUSY_SHARE
@@ -19,7 +20,6 @@ from weir.diagnosis.thresholds import (
 )
 from weir.diagnosis.usual import beside, is_slower, unusual, usual_numbers
 
-UNSEEN_DEVICE = "loss between the device and this router"
 PERMANENT = "has a permanent neighbor entry, so the kernel does not check whether it answers"
 """NUD_PERMANENT, ip-neighbour(8)."""
 LOSING = (
@@ -36,9 +36,10 @@ def device(measured: Measured) -> Judged:
         return found
     station, line = measured.device, measured.queue
     subject = station.address or ""
-    numbers, trip_us = _trip_numbers(measured), measured.device_round_trip_us
+    trip_us = measured.device_round_trip_us
+    numbers = (*_trip_numbers(measured), *lost.side_numbers(measured.lost, "device"))
     unseen = (
-        UNSEEN_DEVICE,
+        *lost.unseen(measured.lost, "device"),
         *(("the round trip to the device",) if trip_us is None else ()),
         *unusual("the device", measured.device_usual),
     )
@@ -79,6 +80,10 @@ def _device(measured: Measured) -> Iterator[Judged]:
         else:
             said = f"No packet came from {line.name} in {flow.measured_s} s"
             yield Judged("device", subject, "trouble", f"{said}.", "nothing-came", (silent, *seen(station)))
+    if way := lost.lossy(measured.lost, "device"):
+        said = lost.said(measured.lost, "device", way)
+        numbers = lost.side_numbers(measured.lost, "device")
+        yield Judged("device", subject, "trouble", f"{said}.", "loss-device-side", numbers)
     yield from _slow(measured, station, subject)
 
 

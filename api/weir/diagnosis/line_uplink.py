@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from weir.diagnosis import lost
 from weir.diagnosis.judged import Fix, Judged, clause, worst
 from weir.diagnosis.line_ends import PERMANENT, port, round_trip, seen
 from weir.diagnosis.measured import Measured, Uplink
 from weir.diagnosis.symptom import Number
 from weir.diagnosis.thresholds import INTERNET_ROUND_TRIP_US
 from weir.diagnosis.usual import beside, is_slower, unusual, usual_numbers
-
-UNSEEN_INTERNET = "loss behind the gateway"
 
 
 def uplink(measured: Measured) -> Judged:
@@ -57,22 +56,25 @@ def internet(measured: Measured) -> Judged:
     station, trip_us, checked = measured.gateway, measured.internet_round_trip_us, measured.checked
     subject = station.address or ""
     usual = measured.internet_usual
-    unseen: tuple[str, ...] = (UNSEEN_INTERNET, *unusual("the far ends", usual))
+    unseen = (*lost.unseen(measured.lost, "internet"), *unusual("the far ends", usual))
+    losses = lost.side_numbers(measured.lost, "internet")
     if trip_us is not None:
         said = f"The far ends answer after {trip_us / 1000:,.0f} ms{beside(trip_us, usual)}"
-        return Judged("internet", subject, "clear", f"{said}.", "", _trip_numbers(measured), (), unseen)
+        numbers = (*_trip_numbers(measured), *losses)
+        return Judged("internet", subject, "clear", f"{said}.", "", numbers, (), unseen)
     unseen = ("the round trip to the far ends", *unseen)
     check_us = _check_trip_us(checked)
     if checked is not None and check_us is not None:
         said = f"The fastest check of uplink {checked.id} is answered after {check_us / 1000:,.0f} ms"
-        return Judged("internet", subject, "clear", f"{said}.", "", _check_numbers(checked), (), unseen)
+        numbers = (*_check_numbers(checked), *losses)
+        return Judged("internet", subject, "clear", f"{said}.", "", numbers, (), unseen)
     if station.state == "reachable":
         said = f"the gateway {subject} answers, and no round trip behind it was seen in the last minute"
     elif station.state == "permanent":
         said = f"the gateway {subject} {PERMANENT}; no round trip was seen in the last minute"
     else:
         said = clause(station.reason) or "no round trip was seen in the last minute"
-    return Judged("internet", subject, "unknown", f"Not known: {said}.", unknown=unseen)
+    return Judged("internet", subject, "unknown", f"Not known: {said}.", "", losses, (), unseen)
 
 
 def _internet(measured: Measured) -> Iterator[Judged]:
@@ -82,6 +84,12 @@ def _internet(measured: Measured) -> Iterator[Judged]:
         said = f"The gateway {station.address} does not answer on {station.interface}"
         ping = (Fix("ping", "Ask for it.", "tool", subject, f"weir ping {subject}"),)
         yield Judged("internet", subject, "trouble", f"{said}.", "gateway-silent", seen(station), ping)
+    if way := lost.lossy(measured.lost, "internet"):
+        said, numbers = (
+            lost.said(measured.lost, "internet", way),
+            lost.side_numbers(measured.lost, "internet"),
+        )
+        yield Judged("internet", subject, "trouble", f"{said}.", "loss-internet", numbers)
     if trip_us is not None:
         usual, numbers = measured.internet_usual, _trip_numbers(measured)
         said = f"The way to the far ends and back takes {trip_us / 1000:,.0f} ms{beside(trip_us, usual)}"

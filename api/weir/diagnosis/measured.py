@@ -176,6 +176,18 @@ class Uplink:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """What TCP of one direction lost before and after this router in about the last minute: bytes of data
+    that were seen, once each, bytes that were lost, and the packets that brought them again."""
+
+    seen_bytes: int
+    before_bytes: int
+    before_packets: int
+    after_bytes: int
+    after_packets: int
+
+
+@dataclass(frozen=True, slots=True)
 class Usual:
     """The customer's own round trips of the last seven days: in how many hours some were seen, and the median
     of those hours (None: too few to tell)."""
@@ -206,6 +218,7 @@ class Measured:
     internet_round_trip_us: float | None = None
     device_usual: Usual = field(default_factory=Usual)
     internet_usual: Usual = field(default_factory=Usual)
+    lost: Mapping[Way, Lost] = field(default_factory=dict)
 
 
 def known(samples: Samples) -> list[float]:

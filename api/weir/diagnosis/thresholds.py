@@ -28,6 +28,12 @@ SIBLING_SHARE = 0.5
 """Of a full parent, which one other queue takes: a guess."""
 DEVICE_ROUND_TRIP_US = 100_000
 """From here to the customer's device and back, with the wait in the queue: a guess."""
+LOSS_SHARE = 0.02
+"""Of the bytes of TCP, on one side of the router: a guess."""
+LOSS_BYTES = 150_000
+"""Of TCP that have to be seen before anything is said: a hundred full packets. A guess."""
+LOSS_PACKETS = 3
+"""Sent again, before a share above the bound is believed: a guess."""
 USUAL_HOURS = 24
 """Of the last 168, in which a round trip was seen: with fewer the usual one is not known. A guess."""
 SLOWER_TIMES = 2.0

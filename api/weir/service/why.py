@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from weir.diagnosis.measured import (
     Found,
     Line,
     Link,
+    Lost,
     Machine,
     Measured,
     Port,
@@ -82,7 +84,8 @@ class WhyService:
             queue = document.queue(told["queue_id"])
             above = list(tree.ancestors(document, queue)) if queue else []
             lines = _lines(document, [*([queue] if queue else []), *above], stats, told)
-        trips, usual = self._round_trips(by, queue), _usual(stats, queue)
+        seen, usual = self._seen(by, queue), _usual(stats, queue)
+        trips = _medians(seen)
         access, uplink = told["access"], told["uplink"]
         no_queue, queue_unknown = _without_queue(told)
         interfaces, checked = _Interfaces(stats), _checked(told)
@@ -109,19 +112,19 @@ class WhyService:
                     internet_round_trip_us=trips.get("upload"),
                     device_usual=usual["download"],
                     internet_usual=usual["upload"],
+                    lost=_lost(seen),
                 )
             ),
         )
 
-    def _round_trips(self, by: Principal, queue: Queue | None) -> dict[str, float]:
-        """Medians in us by direction, of those that were seen in the last minute."""
+    def _seen(self, by: Principal, queue: Queue | None) -> Json:
+        """What the programs saw of its TCP in the last minute; empty where nobody knows."""
         if queue is None:
             return {}
         try:
-            found = self._config.details(by, queue.id)["round_trips"]
+            return self._config.details(by, queue.id)
         except Problem:
             return {}
-        return {way: found[way]["median_us"] for way in WAYS if found.get(way)}
 
     def _machine(self, told: Json, stats: StatsService) -> Machine:
         memory = stats.router.system()
@@ -135,6 +138,18 @@ class WhyService:
         if found["at_ms"] is None:
             return Machine(cores, share, None, "the router was not looked at yet")
         return Machine(cores, share, tuple(_found(item) for item in found["findings"]))
+
+
+def _medians(seen: Json) -> dict[Way, float]:
+    """Of the round trips, in us, by direction."""
+    found = seen.get("round_trips", {})
+    return {way: found[way]["median_us"] for way in WAYS if found.get(way)}
+
+
+def _lost(seen: Json) -> dict[Way, Lost]:
+    found = seen.get("losses", {})
+    names = [field.name for field in fields(Lost)]
+    return {way: Lost(**{name: found[way][name] for name in names}) for way in WAYS if found.get(way)}
 
 
 def _usual(stats: StatsService, queue: Queue | None) -> dict[Way, Usual]:

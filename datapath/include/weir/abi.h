@@ -12,6 +12,7 @@
  *   struct weir_quantum  BPF, each CPU its own.
  *   struct weir_round_trips
  *                        BPF; a row changes hands by compare-and-swap on `line`.
+ *   struct weir_losses   BPF; likewise.
  *   struct weir_backlog, weir_host, weir_flow_clock: BPF; made and replaced by compare-and-swap on one word.
  *   struct weir_host_name BPF; readers compare the hash.
  *   struct weir_subqueues: the loader; `cost` also the share controller; its last fields BPF.

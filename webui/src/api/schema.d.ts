@@ -14270,6 +14270,24 @@ export interface components {
             /** @description max_limit now; 0 = none. */
             limit_bps: components["schemas"]["Total"];
         };
+        TcpLoss: {
+            /** @description Bytes of data that passed, each once. */
+            seen_bytes: number;
+            /** @description Lost before this router: holes that were filled by what was sent again. */
+            before_bytes: number;
+            /** @description Packets that brought these again. */
+            before_packets: number;
+            /** @description Lost after this router, or their acknowledgement there: repeats of what passed. As many as the queue's own limits dropped are not among them. */
+            after_bytes: number;
+            /** @description Packets that brought these again. */
+            after_packets: number;
+            /** @description Since it was looked at last. */
+            age_s: number;
+        };
+        TcpLosses: {
+            upload: components["schemas"]["TcpLoss"] | null;
+            download: components["schemas"]["TcpLoss"] | null;
+        };
         SubqueueRate: {
             /** @description `10.0.0.7/32`, masked as the type says; null: by pairs of addresses. */
             address: string | null;
@@ -14326,6 +14344,7 @@ export interface components {
         };
         QueueDetails: {
             id: string;
+            losses: components["schemas"]["TcpLosses"];
             subqueues: components["schemas"]["Subqueues"];
             round_trips: components["schemas"]["RoundTrips"];
         };

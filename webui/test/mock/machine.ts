@@ -174,6 +174,17 @@ export function system(state: MockState): HttpHandler[] {
             ],
           },
         },
+        losses: {
+          upload: null,
+          download: {
+            seen_bytes: 900_000,
+            before_bytes: 0,
+            before_packets: 0,
+            after_bytes: 3_000,
+            after_packets: 2,
+            age_s: 2.5,
+          },
+        },
         round_trips: {
           upload: null,
           download: { min_us: 21_000, median_us: 24_000, samples: 5, age_s: 2.5 },

@@ -42,6 +42,31 @@ struct weir_round_trips {
 	__u16 samples[WEIR_ROUND_TRIPS]; /* the newest first; 0 = none */
 };
 
+/*
+ * What TCP lost before and after the router (bpf/loss.h), of one line; in the row that its round trips would have, by
+ * the same rule. Counters lose a quarter with each window in which the line is looked at.
+ */
+struct weir_losses {
+	__u32 line; /* whose row; 0 = nobody's */
+	__u32 begun; /* when a flow of it began to be followed last, 2^26 ns; a window is 16 of these */
+	__u32 flow; /* hash of the flow that is followed; 0 = none */
+	__u16 far; /* of its far end, which acknowledgements name */
+	__u16 others; /* packets of other flows since its last */
+	__u32 first; /* what is before this passed before anything was counted */
+	__u32 next; /* behind the last one */
+	__u32 acked; /* the last acknowledgement of it that passed */
+	__u32 value; /* the newest timestamp */
+	__u32 old; /* what is before this left in an earlier tick */
+	__u32 hole; /* where the first hole begins, if bytes are missing */
+	__u32 missing; /* bytes in holes */
+	__u32 dropped; /* the line's own drops that a repeat has accounted for */
+	__u32 seen; /* bytes of data, each once */
+	__u32 before; /* bytes that were lost before the router */
+	__u32 after; /* bytes that were lost after it */
+	__u16 before_packets; /* packets that brought them again */
+	__u16 after_packets;
+};
+
 /* A flow of a class or sub-queue with a backlog; two share a cache line. */
 #define WEIR_FLOW_WAYS 2
 
