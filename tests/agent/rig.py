@@ -53,6 +53,8 @@ class Rig:
         self.agent_process: subprocess.Popen[bytes] | warm.Forked | None = None
         self.has_own_run_folder = False
         """The agent and what it starts see the rig's folder of FRR where FRR looks for its own."""
+        self.own_files: dict[str, str] = {}
+        """Files of the rig by the place where the agent and what it starts see them."""
         self._frr: dict[str, subprocess.Popen[bytes]] = {}
         self.folder.mkdir(mode=0o755)
         (self.folder / "frr").mkdir()
@@ -111,6 +113,7 @@ class Rig:
             *("--capacity", "8192", "--probe-after-s", str(PROBE_AFTER_S), *options),
         ]
         shown = {str(self.folder / "frr"): str(frr.RUN_FOLDER)} if self.has_own_run_folder else {}
+        shown |= {file: place for place, file in self.own_files.items()}
         with (self.folder / "agent.log").open("ab") as output:
             self.agent_process = warm.start(said, self.router, shown, output.fileno())
         self._note(self.agent_process.pid)

@@ -41,7 +41,7 @@ ON = SshServer(enabled=True)
 
 
 def placed(rig: Rig) -> None:
-    """The agent's machine has the user that sessions run as, which this one need not have."""
+    """As the agent: its machine has the user that sessions run as, which this one need not have."""
     netns.enter(rig.router)
     confine.own_mounts()
     confine.bind(rig.folder / "passwd", Path("/etc/passwd"))
@@ -53,8 +53,7 @@ def rig() -> Iterator[Rig]:
     try:
         line = f"{SSH_USER}:x:{USER_ID}:{USER_ID}::/:/bin/sh\n"
         (made.folder / "passwd").write_text(Path("/etc/passwd").read_text() + line)
-        made.has_own_run_folder = True
-        made._placed = partial(placed, made)  # type: ignore[method-assign]
+        made.own_files["/etc/passwd"] = str(made.folder / "passwd")
         with accounts(made) as store:
             AuthService(store).claim(PASSWORD, "test")
             with store.write() as writer:
