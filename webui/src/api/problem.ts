@@ -103,3 +103,7 @@ export function messagesByField(problem: ApiProblem, fields?: readonly string[])
   if (Object.keys(messages).length === 0) put(formField(fieldOf(problem.path)), problem.message);
   return messages;
 }
+
+/** What the router refuses once it would refuse again. */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof ApiProblem && error.status >= 400 && error.status < 500;

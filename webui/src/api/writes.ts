@@ -7,10 +7,10 @@ import { say, type ToastAction } from "@/ui/toast";
 import { api, need } from "./client";
 import { putAgreed } from "./elsewhere";
 import { asProblem } from "./problem";
+import { findingsQuery } from "./diagnosis";
 import {
   CANDIDATE,
   candidateQuery,
-  findingsQuery,
   pendingQuery,
   queryClient,
   refreshConfig,

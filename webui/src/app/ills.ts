@@ -3,7 +3,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useDoubt } from "@/api/known";
-import { findingsQuery, ofSystem, unrepaired } from "@/api/queries";
+import { findingsQuery } from "@/api/diagnosis";
+import { ofSystem, unrepaired } from "@/api/queries";
 import type { Findings, System } from "@/api/types";
 import { plural, sentence } from "@/ui/format";
 import type { NavItem } from "./nav";

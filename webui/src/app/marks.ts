@@ -2,7 +2,7 @@
 /** What happened to the router as its graphs mark it: commits, rollbacks and incidents. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { marksQuery } from "@/api/queries";
+import { marksQuery } from "@/api/diagnosis";
 import type { Mark } from "@/api/types";
 import type { GraphEvent } from "@/ui/Graph";
 

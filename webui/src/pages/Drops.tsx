@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useFailure } from "@/api/known";
 import { asProblem } from "@/api/problem";
-import { dropsQuery } from "@/api/queries";
+import { dropsQuery } from "@/api/diagnosis";
 import type { Dropped, DropsAnswer } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Note, Section, Skeleton } from "@/ui/blocks";

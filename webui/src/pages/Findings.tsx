@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useFailure } from "@/api/known";
 import { useMay } from "@/api/may";
 import { asProblem } from "@/api/problem";
-import { findingsQuery } from "@/api/queries";
+import { findingsQuery } from "@/api/diagnosis";
 import type { DiagnosisFinding, Findings as Answer, Remedy } from "@/api/types";
 import { useRemedy } from "@/api/writes";
 import { Note, Section, Skeleton } from "@/ui/blocks";

@@ -2,7 +2,8 @@
 import { Button, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { queueQuery, whyQuery, type WhyAsked } from "@/api/queries";
+import { whyQuery, type WhyAsked } from "@/api/diagnosis";
+import { queueQuery } from "@/api/queries";
 import type { Why } from "@/api/types";
 import { Section } from "@/ui/blocks";
 import { MeasuredAt, WhyAnswer } from "./queue/WhySlow";

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useFailure } from "@/api/known";
 import { asProblem } from "@/api/problem";
-import { figuresQuery } from "@/api/queries";
+import { figuresQuery } from "@/api/diagnosis";
 import type { FiguresAnswer } from "@/api/types";
 import { useGapReasons } from "@/app/gapReasons";
 import { atS, useMarks } from "@/app/marks";

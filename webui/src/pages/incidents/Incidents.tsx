@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
 import { useFailure } from "@/api/known";
 import { asProblem } from "@/api/problem";
-import { incidentsQuery } from "@/api/queries";
+import { incidentsQuery } from "@/api/diagnosis";
 import type { IncidentHead, Incidents as Answer } from "@/api/types";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Note, Section, SeverityIcon, Skeleton, Tag } from "@/ui/blocks";

@@ -3,7 +3,8 @@
 import { Button, Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { candidateQuery, interfacesQuery, pathQuery } from "@/api/queries";
+import { pathQuery } from "@/api/diagnosis";
+import { candidateQuery, interfacesQuery } from "@/api/queries";
 import { PROTOCOLS, WITH_PORTS } from "@/kinds/firewall/protocols";
 import { Note, Section, Skeleton } from "@/ui/blocks";
 import { asProblem } from "@/api/problem";

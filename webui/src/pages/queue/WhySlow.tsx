@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { ONLY_READS, useMay } from "@/api/may";
-import { whyQuery, type WhyAsked } from "@/api/queries";
+import { whyQuery, type WhyAsked } from "@/api/diagnosis";
 import type { Queue, Why } from "@/api/types";
 import { NAMED } from "@/kinds/names";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
