@@ -31,6 +31,7 @@ from weir.fields import (
     Mac,
     Mailbox,
     Many,
+    Pem,
     Port,
     Ports,
     Position,
@@ -41,6 +42,7 @@ from weir.fields import (
     Rows,
     Secret,
     SetMember,
+    SshPublicKey,
     Table,
     Target,
     Text,
@@ -86,6 +88,8 @@ class Chest(ConfigObject):
     server: Annotated[str | None, HostName()] = None
     endpoint: Annotated[str | None, Endpoint()] = None
     key: Annotated[str | None, PublicKey()] = None
+    ssh: Annotated[str | None, SshPublicKey()] = None
+    chain: Annotated[str | None, Pem()] = None
     owner: Annotated[str | None, Mailbox()] = None
     web: Annotated[str | None, Url()] = None
     prefix: Annotated[str | None, Prefix()] = None

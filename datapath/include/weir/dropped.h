@@ -6,8 +6,8 @@
 #include <linux/types.h>
 
 #define WEIR_DROPPED_ROWS 4096
-#define WEIR_DROPPED_LAST                                                                                    \
-	256 /* reasons of the kernel's own: rows that are counted without looking for them */
+/* Reasons of the kernel's own: rows that are counted without looking for them. */
+#define WEIR_DROPPED_LAST 256
 
 /* `reason` as this kernel numbers them; `ifindex` 0: of no interface. */
 struct weir_dropped_key {
