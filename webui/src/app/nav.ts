@@ -22,6 +22,7 @@ import {
   IconFileImport,
   IconFileText,
   IconFilter,
+  IconFingerprint,
   IconFlame,
   IconGauge,
   IconGitBranch,
@@ -174,7 +175,7 @@ const ICONS: Readonly<Record<string, Icon>> = {
   management: IconDeviceDesktopCog,
   jobs: IconCalendarEvent,
   "ssh-server": IconTerminal2,
-  "ssh-keys": IconKey,
+  "ssh-keys": IconFingerprint,
 };
 
 /** Of a kind that has no icon of its own. */
