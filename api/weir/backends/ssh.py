@@ -24,14 +24,16 @@ from typing import Any
 from weir.adapters import files, ssh_sessions
 from weir.adapters.daemon import Daemon, Program
 from weir.adapters.process import run
-from weir.backends.backend import Look
+from weir.backends.backend import Comparison, Look
 from weir.backends.daemons import DaemonBackend, DaemonDifference, DaemonState
 from weir.backends.ssh_config import CONF, KEYS, Opened, Place, gone, opened_by, pid_file_of, texts
 from weir.kinds.ssh_server import SSH_USER
 from weir.model.moment import moment
+from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed, Invalid, Unavailable
 from weir.model.ssh_keys import ssh_key
 from weir.parts.effect import Effect, for_each
+from weir.parts.explained import Line
 from weir.parts.ssh import SshWanted
 from weir.store.clock import wall_ms
 
@@ -128,6 +130,16 @@ class SshBackend(DaemonBackend[SshWanted]):
             if self.loaded(0.0) == pid_file_of(self.daemon.read().get(CONF, "")):
                 return
         self.daemon.reload()
+
+    def explain(
+        self,
+        found: Comparison[DaemonState, SshWanted, DaemonDifference],
+        item: ConfigObject,
+        told: Sequence[str],
+    ) -> Iterator[Line]:
+        """Of kinds that are its own only: the banner is the identity's."""
+        if item.kind.startswith("ssh"):
+            yield from super().explain(found, item, told)
 
     def effects(self, look: Look[DaemonState, SshWanted, DaemonDifference]) -> Iterator[Effect]:
         yield from super().effects(look)
