@@ -45,7 +45,7 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WEIR_ROUND_TRIP_ROWS);
+	__uint(max_entries, WEIR_LOSS_ROWS);
 	__type(key, __u32);
 	__type(value, struct weir_losses);
 } weir_losses SEC(".maps");
@@ -62,7 +62,7 @@ struct weir_segment {
 
 static __always_inline struct weir_losses *weir_losses_of(__u32 index)
 {
-	__u32 row = WEIR_ROUND_TRIP_ROW(index);
+	__u32 row = WEIR_LOSS_ROW(index);
 
 	return bpf_map_lookup_elem(&weir_losses, &row);
 }

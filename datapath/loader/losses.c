@@ -14,7 +14,7 @@ void weir_losses_clear(struct weir *weir, uint32_t line)
 {
 	struct weir_losses *row = weir->map[WEIR_MAP_LOSSES];
 
-	row += WEIR_ROUND_TRIP_ROW(line);
+	row += WEIR_LOSS_ROW(line);
 	if (row->line == line)
 		memset(row, 0, sizeof(*row));
 }
@@ -36,7 +36,7 @@ int weir_losses(struct weir *weir, uint32_t slot, uint32_t direction, struct wei
 	if (slot >= weir_meta(weir)->slots || direction > WEIR_DOWNLOAD)
 		return weir_fail(EINVAL, "there is no class slot %u", slot);
 	*out = (struct weir_loss_state){};
-	row += WEIR_ROUND_TRIP_ROW(line);
+	row += WEIR_LOSS_ROW(line);
 	if (row->line != line || !row->seen)
 		return 0;
 	*out = (struct weir_loss_state){

@@ -141,8 +141,9 @@ static uint32_t row_count(enum weir_map map, const struct weir_meta *meta)
 	case WEIR_MAP_UP:
 		return WEIR_UP_STAMPS;
 	case WEIR_MAP_TRIPS:
-	case WEIR_MAP_LOSSES:
 		return WEIR_ROUND_TRIP_ROWS;
+	case WEIR_MAP_LOSSES:
+		return WEIR_LOSS_ROWS;
 	case WEIR_MAP_HOST_NAMES:
 		return WEIR_HOST_NAMES;
 	case WEIR_MAP_QUANTA:

@@ -43,9 +43,12 @@ struct weir_round_trips {
 };
 
 /*
- * What TCP lost before and after the router (bpf/loss.h), of one line; in the row that its round trips would have, by
- * the same rule. Counters lose a quarter with each window in which the line is looked at.
+ * What TCP lost before and after the router (bpf/loss.h), of one line. A bounded table by line, as that of round trips
+ * and by the same rule. Counters lose a quarter with each window in which the line is looked at.
  */
+#define WEIR_LOSS_ROWS 2048
+#define WEIR_LOSS_ROW(line) ((__u32)((line)*0x9e3779b1U) >> 21) /* 11 bits */
+
 struct weir_losses {
 	__u32 line; /* whose row; 0 = nobody's */
 	__u32 begun; /* when a flow of it began to be followed last, 2^26 ns; a window is 16 of these */
