@@ -12,11 +12,13 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from tests.agent.pki import Pki
 from tests.http.test_backup import send
 from tests.http.world import Client, World
 from tests.readable import readable_folder, shell_script
@@ -28,6 +30,8 @@ from weir.store.accounts import accounts_path
 PATH = "/diagnosis/support-file"
 KEYS = [b64encode(bytes(range(number, number + 32))).decode() for number in (7, 70, 150)]
 """Private, preshared and public."""
+with TemporaryDirectory() as made:
+    PAIR = Pki(Path(made)).leaf()
 WITH_SECRETS = {
     "interface": [
         ("PUT", "/interfaces/wan0", {}),
@@ -76,10 +80,14 @@ WITH_SECRETS = {
             {"type": "webhook", "url": "https://c.example.net/", "token": "Bearer hook-s3cret"},
         ),
     ],
+    "certificate": [
+        ("PUT", "/certificates/web", {"type": "upload", "chain": PAIR.certificate, "key": PAIR.key}),
+    ],
 }
 PLAIN = [
     *KEYS[:2],
     *("pppoe-s3cret", "bgp-s3cret", "ospf-s3cret", 'mail-s3cret"&', "Bearer hook-s3cret", "hook-s3cret"),
+    *PAIR.key.splitlines()[1:-1],
 ]
 PASSPHRASE, PASSWORD = "a passphrase of backups", "nobody guesses me"
 
@@ -151,7 +159,7 @@ def test_every_secret_that_a_kind_declares_is_among_those_below() -> None:
     assert declared == {
         *(("interface", "wireguard.private_key"), ("interface", "pppoe.password")),
         *(("wireguard-peer", "preshared_key"), ("bgp-neighbor", "password"), ("ospf-interface", "password")),
-        *(("alert-target", "password"), ("alert-target", "token")),
+        *(("alert-target", "password"), ("alert-target", "token"), ("certificate", "key")),
     }
     assert {kind for kind, _ in declared} == WITH_SECRETS.keys()
 
