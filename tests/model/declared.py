@@ -7,6 +7,8 @@ tests' time. Zeros are the first of a field's values, so that a failing example 
 
 from __future__ import annotations
 
+import struct
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from itertools import cycle, islice, product
@@ -132,6 +134,13 @@ def _(_field: fields.Host) -> Values:
 @values_of.register
 def _(_field: fields.HostName) -> Values:
     return ("time.example.net", "192.0.2.1")
+
+
+@values_of.register
+def _(_field: fields.SshPublicKey) -> Values:
+    kind = b"ssh-ed25519"
+    blobs = (struct.pack(">I11sI32s", len(kind), kind, 32, bytes([number]) * 32) for number in (1, 2))
+    return tuple(f"{kind.decode()} {b64encode(blob).decode()}" for blob in blobs)
 
 
 @values_of.register

@@ -106,7 +106,7 @@ KIND = Declaration(
     purpose="A job restarts the router at a time of day or every so many hours. It is done once, never "
     "twice at once, and is in the audit trail.",
     rules=(
-        Rule("job-is-due", "job", job_is_due, own("job"), False),
+        Rule("job-is-due", "job", job_is_due, own("job"), True),
         Rule("job-restarts-often", "job", job_restarts_often, own("job"), False),
     ),
 )
