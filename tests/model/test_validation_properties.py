@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections import Counter
 
 import pytest
@@ -59,6 +61,14 @@ def by_rule(document: Document) -> dict[tuple[str, str, str], list[Finding]]:
         for item in document.of_kind(rule.kind).values()
         if (found := list(rule.check(view, item)))
     }
+
+
+def test_a_rule_in_which_error_is_written_is_declared_to_give_errors() -> None:
+    """The others are passed over where only errors are asked for."""
+    silent = [rule for rule in all_rules() if not rule.gives_errors]
+    assert len(silent) > 10
+    for rule in silent:
+        assert not re.search(r"\berror\(", inspect.getsource(rule.check)), rule.key
 
 
 @pytest.mark.parametrize("kind", OBJECTS)

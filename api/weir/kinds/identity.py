@@ -78,6 +78,6 @@ KIND = Declaration(
     about="What the router is called, and what it says before sign-in (`/system identity` of RouterOS).",
     is_single=True,
     area="System",
-    rules=(Rule("host-name", "identity", host_name_is_one, own("identity"), False),),
+    rules=(Rule("host-name", "identity", host_name_is_one, own("identity"), True),),
     state={"current_name": Text(MAX_HOST_NAME_CHARS, help="What the kernel calls the machine.")},
 )

@@ -111,7 +111,7 @@ KIND = Declaration(
         "last_refused_by": Moment(help="It was refused at this time, or up to a minute before."),
     },
     rules=(
-        Rule("ssh-sense", "ssh-server", ssh_sense, all_after("ssh-server", "ssh-key"), False),
+        Rule("ssh-sense", "ssh-server", ssh_sense, all_after("ssh-server", "ssh-key"), True),
         Rule(
             "ssh-from-outside",
             "ssh-server",
