@@ -44,6 +44,11 @@ class Ailment:
     under_load: bool = True
 
 
+_RENEW = Remedy(
+    "renew-certificate",
+    "Upload another chain and its key in one change. One by ACME is renewed by itself: "
+    "its state says why its authority gave none.",
+)
 _THREADS = Remedy(
     "threaded-napi",
     "Let threads that the scheduler knows take packets from the cards.",
@@ -256,10 +261,7 @@ AILMENTS: Mapping[str, Ailment] = {
         "warning",
         "A certificate ends soon",
         "The certificate {subject}, which the web interface shows, ends in {left}.",
-        (
-            Remedy("renew-certificate", "Ask its authority for another one, and upload chain and key in one "
-                   "change."),
-        ),
+        (_RENEW,),
         under_load=False,
     ),
     "certificate-invalid": Ailment(
@@ -269,8 +271,7 @@ AILMENTS: Mapping[str, Ailment] = {
         "The certificate {subject}, which the web interface shows, has ended or has not begun, by {wrong} "
         "of the router's clock.",
         (
-            Remedy("renew-certificate", "Ask its authority for another one, and upload chain and key in one "
-                   "change."),
+            _RENEW,
             Remedy("look-at-clock", "Look whether the router's clock is right."),
         ),
         under_load=False,
