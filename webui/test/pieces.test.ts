@@ -203,6 +203,10 @@ describe("small pieces", () => {
       spanText(90_000),
     ]).toEqual(["999 B", "1.24 GB", "450 µs", "4.2 ms", "1 d 1 h"]);
     expect(agoText("2026-01-01T00:00:00Z", Date.parse("2026-01-01T02:05:00Z"))).toBe("2 h ago");
+    const next = "2026-01-01T12:00:00Z";
+    expect(agoText(next, Date.parse("2026-01-01T09:40:00Z"))).toBe("in 2 h");
+    expect(agoText(next, Date.parse("2026-01-01T11:59:30Z"))).toBe("just now");
+    expect(agoText(next, Date.parse("2025-10-01T00:00:00Z"))).toMatch(/^2026-01-01 \d\d:00$/);
   });
   it("leave out of a group and of its rows what is as by default, and say units", () => {
     const port = { interface: "eth1", pvid: 1, tagged: [], untagged: [], isolated: false };

@@ -74,9 +74,14 @@ export const stampText = (at: number | string): string => {
   return `${day} ${date.toLocaleTimeString("en-GB")}`;
 };
 
-/** `just now`, `5 min ago`, `3 h ago`, then the date. */
+/** Clocks of browser and router differ by as much; what is later than that is to come. */
+const APART_S = 60;
+
+/** `just now`, `5 min ago`, `3 h ago`, then the date; `in 3 h` of what is to come. */
 export function agoText(at: number | string, nowMs = Date.now()): string {
   const seconds = (nowMs - toDate(at).getTime()) / 1000;
+  if (seconds < -86_400) return stampText(at).slice(0, 16);
+  if (seconds < -APART_S) return `in ${spanText(-seconds).replace(/ \d+ min$/, "")}`;
   if (seconds < 10) return "just now";
   if (seconds < 86_400) return `${spanText(seconds).replace(/ \d+ min$/, "")} ago`;
   return stampText(at).slice(0, 16);
