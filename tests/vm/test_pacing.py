@@ -51,9 +51,7 @@ def test_udp_arrives_at_the_limit(router: Router, mbit: int) -> None:
     flow = Flow(
         plan.client_v4(0), SERVER_V4, "download", int(1.2 * mbit * MEGABIT), DATAGRAM, max(1, mbit // 5)
     )
-    measured_bps = nearest(
-        mbit * MEGABIT, lambda: measure.measure([flow], warm_s=1.5, seconds=4)[0].rate_bps, float
-    )
+    measured_bps = nearest(mbit * MEGABIT, lambda: measure.arriving_bps(flow, warm_s=1.5, seconds=4), float)
     assert measured_bps == pytest.approx(mbit * MEGABIT, rel=0.02)
 
 
