@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from itertools import count
 
 import pytest
@@ -35,7 +36,17 @@ def rig() -> Iterator[Rig]:
         )
         near = [f"addr add {TALKER}/24 dev c0", f"addr add {SCANNER6}/64 dev c0 nodad"]
         netns.ip(made.client_ns, [*near, "route replace default via 2001:db8:64::1 dev c0"])
+        for source, gateway in ((SCANNER, "10.64.0.1"), (SCANNER6, "2001:db8:64::1")):
+            until(f"{gateway} has been found", partial(found_gateway, made, source, gateway))
         yield made
+
+
+def found_gateway(rig: Rig, source: str, gateway: str) -> bool:
+    """Until it has, the kernel keeps some 140 packets of a scan and drops the rest."""
+    with bound(rig.client_ns, source) as link:
+        link.sendto(b"", (gateway, 9))
+    shown = netns.run(["ip", "-n", rig.client_ns, "neighbour", "show", "to", gateway, "nud", "reachable"])
+    return "lladdr" in shown
 
 
 def scan(rig: Rig, source: str, packets: int) -> None:

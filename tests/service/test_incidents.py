@@ -26,6 +26,18 @@ def finding(code: str, subject: str, severity: str = "warning") -> dict[str, str
     return {"code": code, "subject": subject, "severity": severity, "sentence": f"{subject} is ill."}
 
 
+class Busy(QueueFigures):
+    """Of queues that all are measured; who is busy now is set by hand."""
+
+    now: Sequence[str] = ()
+
+    def ranking(self, by: str, count: int) -> list[str]:
+        return list(self.now)[:count]
+
+    def unmeasured(self, queue_id: str) -> str:
+        return ""
+
+
 class Bench:
     """An incident service that is moved by hand, a second at a time."""
 
@@ -38,7 +50,7 @@ class Bench:
         self.kept: list[Revision] = []
         self.failed: deque[str] = deque()
         self.router = Router()
-        self.figures = QueueFigures()
+        self.figures = Busy()
         told = Told(self._after, self._names, self.failed)
         self.service = IncidentService(
             cast(AgentClient, self), folder, told, lambda: START + float(self.now), lambda: float(self.now)
@@ -177,6 +189,23 @@ def test_the_port_that_it_is_about_is_in_it_however_idle(bench: Bench) -> None:
     bench.pass_s(121)
     ids = [item["id"] for item in bench.service.one(1)["interfaces"]]
     assert ids[0] == "wan0" and len(ids) <= INTERFACES
+
+
+def test_who_was_busy_until_the_cable_was_pulled_is_in_it(bench: Bench) -> None:
+    """The agent tells of it with a poll, and of rates of zero with the same one or the one before."""
+    bench.ports["lan0"] |= {"rx_bytes": 10**9}
+    for number in range(60):
+        bench.ports[f"port{number}"] = port_of(f"port{number}", number)
+    bench.figures.now = ["cut-off", *(f"q{number}" for number in range(11))]
+    bench.pass_s(6)
+    bench.figures.now = [f"on-another-port{number}" for number in range(12)]
+    for number in range(60):
+        bench.ports[f"port{number}"]["rx_bytes"] += 10**6
+    bench.ports["wan0"] |= {"carrier": False}
+    bench.pass_s(1)
+    found = bench.service.one(1)
+    assert {"cut-off", "on-another-port0"} <= {item["id"] for item in found["queues"]}
+    assert "lan0" in {item["id"] for item in found["interfaces"]}
 
 
 def test_incidents_are_there_after_a_restart_and_what_cannot_be_had_is_named(tmp_path: Path) -> None:

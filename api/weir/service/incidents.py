@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ MEANT_S = 10.0
 INTERFACES, QUEUES = 16, 24
 """Of these there are figures in one incident, at most."""
 BUSIEST = 12
+RANKED_S = 5.0
+"""Who was busy up to twice so long ago is kept as well: what a pulled cable cut off has no rate any more."""
 OF_QUEUES = ("rate_bps", "drops_ps", "worst_delay_us")
 
 
@@ -77,7 +80,9 @@ class IncidentService:
         self._now: Now | None = None
         self._recorder = Recorder(self._files, self._look)
         self._recorder.resume(self.since, clock())
-        self._due = clock()
+        self._due = self._ranked_due = clock()
+        self._busy: deque[tuple[list[str], list[str]]] = deque(maxlen=2)
+        """Interfaces and queues."""
         self._findings: dict[tuple[str, str], Json] | None = None
         self._ports: dict[str, tuple[bool, bool]] = {}
         self._missing: dict[str, float] = {}
@@ -93,6 +98,9 @@ class IncidentService:
         is_away = now.router.lost_at is not None
         cores = None if is_away else now.router.system()["cpu_busy"]
         self._recorder.take(self._wall(), self._clock(), cores, list(self._happened(now)))
+        if self._clock() >= self._ranked_due:
+            self._ranked_due = self._clock() + RANKED_S
+            self._busy.append(_busiest(now))
 
     # --- what begins ---
 
@@ -170,19 +178,19 @@ class IncidentService:
     # --- the figures ---
 
     def _look(self, wanted: Wanted) -> Json:
-        """The last two minutes of what it is about, of what was kept already, and of what is busiest now."""
+        """The last two minutes of what it is about, of what was kept already, and of what is busiest now or
+        was some seconds ago."""
         now = self._now
         if now is None:
             return {"interfaces": [], "queues": []}
         figures = now.figures()
-        names = [wanted.subject, *wanted.interfaces, *now.router.busiest(BUSIEST)]
-        ids = [wanted.subject, *wanted.queues]
-        for order in ("drops", "rate_total"):
-            ids += figures.ranking(order, BUSIEST)
+        interfaces, queues = zip(_busiest(now), *self._busy, strict=True)
+        names = [wanted.subject, *wanted.interfaces, *_in_turn(interfaces)]
+        ids = [wanted.subject, *wanted.queues, *_in_turn(queues)]
         known = [name for name in dict.fromkeys(ids) if figures.unmeasured(name) == ""][:QUEUES]
-        interfaces = (_of_interface(now.router, name) for name in dict.fromkeys(names))
+        ports = (_of_interface(now.router, name) for name in dict.fromkeys(names))
         return {
-            "interfaces": [found for found in interfaces if found is not None][:INTERFACES],
+            "interfaces": [found for found in ports if found is not None][:INTERFACES],
             "queues": [_series(name, figures.recent(name, "2m"), OF_QUEUES) for name in known],
             "names": dict(self._told.names(known)),
         }
@@ -208,6 +216,17 @@ class IncidentService:
         if damaged is not None:
             raise Unavailable(damaged, code="incident-damaged", path=f"incident/{number}")
         raise NotFound(f"there is no incident {number}", code="no-incident", path=f"incident/{number}")
+
+
+def _busiest(now: Now) -> tuple[list[str], list[str]]:
+    """The interfaces with most traffic now, and the queues that lose most and that are busiest, in turn."""
+    rankings = [now.figures().ranking(order, BUSIEST) for order in ("drops", "rate_total")]
+    return list(now.router.busiest(BUSIEST)), list(_in_turn(rankings))
+
+
+def _in_turn(rankings: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The first of each, then the second of each."""
+    return filter(None, chain(*zip_longest(*rankings)))
 
 
 def folder_beside(statistics: Path | None) -> Path | None:
