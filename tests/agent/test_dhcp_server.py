@@ -332,6 +332,16 @@ def test_one_that_hangs_is_started_again_in_bounded_time(backend: DhcpBackend) -
     assert backend.daemon.identity() != identity
 
 
+def test_kea_reads_its_files_whatever_the_agents_umask(backend: DhcpBackend) -> None:
+    """The image's agent has 077, and Kea's folder in the agent's is made first."""
+    before = os.umask(0o077)
+    try:
+        bring(backend)
+    finally:
+        os.umask(before)
+    assert backend.daemon.identity() is not None
+
+
 def test_kea_runs_without_roots_rights(backend: DhcpBackend) -> None:
     bring(backend)
     identity = backend.daemon.identity()

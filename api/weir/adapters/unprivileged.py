@@ -46,10 +46,14 @@ def user_id(user: str, product: str) -> int:
 
 
 def make_folder(path: Path, user: str, product: str) -> None:
-    """One that is the user's alone. Raises `Unavailable` where it cannot be made."""
+    """One that is the user's alone; those above it that are made let everybody through, whatever the umask.
+    Raises `Unavailable` where it cannot be made."""
     uid = user_id(user, product)
+    made = [above for above in path.parents if not above.exists()]
     try:
-        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
+        for above in made:
+            above.chmod(0o755)
         path.chmod(0o750)
         os.chown(path, uid, pwd.getpwuid(uid).pw_gid)
     except OSError as error:
