@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 from tests.kinds.toys import Toy, toy
+from weir.adapters.daemon import Daemon
+from weir.adapters.kea import Kea
+from weir.backends.daemons import DaemonDifference, DaemonState
+from weir.backends.dhcp import CONF, DhcpBackend
 from weir.backends.kea_config import config_text, tag_of
 from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpOption, DhcpServer
@@ -281,3 +285,31 @@ def test_both_have_commands_and_a_reservation_gets_an_id(router: Toy) -> None:
     ]
     assert "10.64.0.11" in router.weir("lease", "list")
     assert router.weir_json("lease", "list", "--search", "nobody") == {"items": []}
+
+
+@pytest.mark.parametrize(("tag", "first"), [(None, {"lan"}), ("another", set())])
+def test_kea_is_shown_an_interface_before_it_is_to_serve_there(
+    tag: str | None, first: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kea 2.6 refuses a subnet on an interface that it has not seen; where it has something else, on all."""
+    second = (Interface("lan1", "lan", addresses=("10.1.0.1/24",)), DhcpServer("second", "lan1"))
+    links = {"lan0": 2, "lan1": 3}
+    before, after = (
+        config_text(DHCP.wanted(Document((LAN, SERVER, *more))), links, tmp_path / "s", tmp_path / "l")
+        for more in ((), second)
+    )
+    asked: list[Any] = []
+    monkeypatch.setattr(Kea, "ask", lambda _kea, _name, text, _s: asked.append(json.loads(text)["Dhcp4"]))
+    monkeypatch.setattr(Kea, "make_folders", lambda _kea: None)
+    monkeypatch.setattr(Daemon, "wait", lambda *_told: None)
+    held = DaemonState({CONF: before}, (1, 1), tag or tag_of(before))
+    backend = DhcpBackend(tmp_path / "dhcp", tmp_path)
+    backend.apply(DaemonDifference("dhcp", held, {CONF: after}, tag_of(after)))
+    assert asked[-1] == json.loads(after)["Dhcp4"] and len(asked) == 2
+    served = [{"lan0": "lan", "lan1": "second"}[subnet["interface"]] for subnet in asked[0]["subnet4"]]
+    assert set(served) == first and asked[0]["interfaces-config"] == asked[1]["interfaces-config"]
+    assert "server-tag" not in asked[0], "it has not what it is to have"
+    asked.clear()
+    held = DaemonState({CONF: after}, (1, 1), tag_of(after))
+    backend.apply(DaemonDifference("dhcp", held, {CONF: before}, tag_of(before)))
+    assert [len(text["subnet4"]) for text in asked] == [1]

@@ -20,7 +20,14 @@ from weir.adapters.kea_leases import Lease
 from weir.backends.backend import Comparison, Look, Topic
 from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference, DaemonState
 from weir.backends.dhcp_leases import LeaseTable
-from weir.backends.kea_config import config_text, servers_of, subnet_id, tag_of
+from weir.backends.kea_config import (
+    config_text,
+    links_of,
+    servers_of,
+    subnet_id,
+    tag_of,
+    without_subnets_on,
+)
 from weir.kinds.dhcp_server import DhcpServer
 from weir.model.moment import moment
 from weir.model.objects import ConfigObject
@@ -47,6 +54,8 @@ class DhcpBackend(DaemonBackend[Wanted]):
 
         def command(config: Path) -> Sequence[str]:
             return self._kea.command(config / CONF, "-c")
+        self._known: frozenset[str] = frozenset()
+        """Interfaces that are in what Kea has."""
 
         def check(config: Path) -> Sequence[str]:
             return self._kea.command(config / CONF, "-t")
@@ -88,6 +97,9 @@ class DhcpBackend(DaemonBackend[Wanted]):
 
     def start(self) -> None:
         self._kea.forget_process()
+        held = difference.held.files.get(CONF)
+        is_in_force = held is not None and difference.held.loaded == tag_of(held)
+        self._known = links_of(held) if held is not None and is_in_force else frozenset()
         super().start()
 
     def check(self, difference: DaemonDifference, deadline_s: float) -> None:
@@ -96,7 +108,13 @@ class DhcpBackend(DaemonBackend[Wanted]):
             super().check(difference, deadline_s)
 
     def reload(self) -> None:
-        self._kea.ask("config-set", self.daemon.read()[CONF], SETTLED_S)
+        """Kea 2.6 looks for interfaces again after it has looked at the subnets, and refuses one on an
+        interface that it has not seen. So it is shown that first, and serves the others meanwhile."""
+        text = self.daemon.read()[CONF]
+        unknown = links_of(text) - self._known
+        if unknown:
+            self._kea.ask("config-set", without_subnets_on(text, unknown), SETTLED_S)
+        self._kea.ask("config-set", text, SETTLED_S)
 
     # -- what it costs ---------------------------------------------------------------------------------------
 

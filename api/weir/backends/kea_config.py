@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,20 @@ def config_text(wanted: Mapping[str, Spec], links: Mapping[str, int], socket: Pa
 def tag_of(text: str) -> str:
     """The digest in a configuration."""
     return str(json.loads(text)["Dhcp4"]["server-tag"])
+
+
+def links_of(text: str) -> frozenset[str]:
+    """The interfaces in a configuration."""
+    return frozenset(json.loads(text)["Dhcp4"]["interfaces-config"]["interfaces"])
+
+
+def without_subnets_on(text: str, links: Collection[str]) -> str:
+    """A configuration with which Kea looks at all interfaces again, but serves nobody on these."""
+    content = json.loads(text)
+    settings = content["Dhcp4"]
+    del settings["server-tag"]
+    settings["subnet4"] = [subnet for subnet in settings["subnet4"] if subnet["interface"] not in links]
+    return json.dumps(content)
 
 
 def _subnet(spec: ServerSpec, reservations: Iterable[Json]) -> Json:
