@@ -22,7 +22,7 @@ EXTERNAL = ROOT / "buildroot-external"
 OUTPUT = ROOT / "build" / "image-check"
 RELEASE = "2026.02.3"
 DEFCONFIGS = ("weir_x86_64_defconfig", "weir_qemu_x86_64_defconfig")
-PACKAGES = ("weir-api", "weir-datapath", "weir-webui")
+PACKAGES = ("kea", "weir-api", "weir-datapath", "weir-webui")
 
 # The QEMU image is the appliance's without what an emulated machine cannot have.
 QEMU_MAY_DIFFER = re.compile(

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from weir.adapters import unbound
+from weir.adapters import kea, unbound
 from weir.adapters.pppd import UNIT, Sessions
 from weir.agent.options import CA_BUNDLE, lasting, parser
+from weir.backends import dhcp
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.dns import DnsBackend
 from weir.backends.ntp import NtpBackend
@@ -97,21 +98,36 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     for name, file, daemon in (
         ("chrony.service", "chrony.conf", NtpBackend(state_dir / "ntp", sets_clock=True).daemon),
         ("radvd.service", "radvd.conf", _announcer(state_dir).daemon),
+        (dhcp.UNIT, dhcp.CONF, dhcp.DhcpBackend(state_dir / "dhcp", Path("/nowhere"), is_unit=True).daemon),
         ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", CA_BUNDLE, is_unit=True).daemon),
         (SSH_UNIT, CONF, SshBackend(state_dir / "ssh", Path("/nowhere"), is_unit=True).daemon),
     ):
         units = [*OVERLAY.rglob(name), *OVERLAY.rglob(f"{name}.d/*.conf")]
         text = "\n".join(unit.read_text(encoding="utf-8") for unit in units)
         assert f"ConditionPathExists={daemon.config / file}\n" in text
-        assert re.search(rf"^ExecStart=/usr/sbin/\w+ .*{daemon.config / file}$", text, re.MULTILINE), name
+        assert re.search(rf"^ExecStart=/usr/sbin/[\w-]+ .*{daemon.config / file}$", text, re.MULTILINE), name
         assert f"StandardOutput=append:{daemon.config.parent}/said\n" in text
     unit = (OVERLAY / "usr/lib/systemd/system/unbound.service").read_text(encoding="utf-8")
     users = (ROOT / "package/weir-api/weir-api.mk").read_text(encoding="utf-8")
     assert f"User={unbound.USER}\n" in unit and f"\t{unbound.USER} -1 {unbound.USER} -1 " in users
     for defconfig in (ROOT / "configs").iterdir():
         lines = defconfig.read_text(encoding="utf-8").splitlines()
-        packages = ("UNBOUND", "CA_CERTIFICATES", "RADVD", "PPPD", "OPENSSH")
+        packages = ("UNBOUND", "CA_CERTIFICATES", "RADVD", "PPPD", "OPENSSH", "KEA")
         assert {f"BR2_PACKAGE_{name}=y" for name in packages} <= set(lines)
+
+
+def test_kea_has_its_folders_and_its_user_and_keeps_leases_where_that_user_may() -> None:
+    unit = (OVERLAY / "usr/lib/systemd/system" / dhcp.UNIT).read_text(encoding="utf-8")
+    said = " ".join(re.findall(r"^Environment=(.*)$", unit, re.MULTILINE)).split()
+    places = kea.Kea(Path("/run/weir/daemons/dhcp"), dhcp.UNIT_DATA).places()
+    assert dict(word.split("=", 1) for word in said) == places
+    assert f"StateDirectory={dhcp.UNIT_DATA.name}\n" in unit and dhcp.UNIT_DATA.parent == Path("/var/lib")
+    recipe = (ROOT / "package/kea/kea.mk").read_text(encoding="utf-8")
+    assert f"User={kea.USER}\n" in unit and f"\t{kea.USER} -1 {kea.USER} -1 " in recipe
+    rights = {f"CAP_{name.upper()}" for name in kea.CAPABILITIES}
+    for which in ("AmbientCapabilities", "CapabilityBoundingSet"):
+        named = re.search(rf"^{which}=(.*)$", unit, re.MULTILINE)
+        assert named is not None and set(named[1].split()) == rights
 
 
 def test_sessions_of_ssh_have_a_user_and_outlast_sshd() -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """kea-dhcp4: how it is started, and its control socket (Kea's manual, "API Reference").
 
-Debian's package makes the user that it runs as. It needs raw sockets, for clients that have no
-address yet, and a port below 1024; nothing else is left to it.
+The package makes the user that it runs as, Debian's and the image's. It needs raw sockets, for clients that
+have no address yet, and a port below 1024; nothing else is left to it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weir.model.problem import ApplyFailed, Unavailable
 
 USER = "_kea"
 PRODUCT = "the DHCP server Kea"
-_CAPABILITIES = ("net_raw", "net_bind_service")
+CAPABILITIES = ("net_raw", "net_bind_service")
 _MAX_ANSWER_BYTES = 64 << 20
 _ALL_PROTOCOLS = "0003"
 """ETH_P_ALL, as Kea's raw sockets have it."""
@@ -29,8 +29,10 @@ _ALL_PROTOCOLS = "0003"
 class Kea:
     """One server: its folders, its command, its socket."""
 
-    def __init__(self, folder: Path, data: Path) -> None:
-        """`folder` is empty after a start of the machine; leases are in `data`, which lasts."""
+    def __init__(self, folder: Path, data: Path, *, makes_data: bool = True) -> None:
+        """`folder` is empty after a start of the machine. Leases are in `data`, which lasts; systemd makes it
+        unless the agent `makes_data`."""
+        self._makes_data = makes_data
         self.control = folder / "control"
         self.socket = self.control / "kea.sock"
         self.leases = data / "kea-leases4.csv"
@@ -39,7 +41,7 @@ class Kea:
     def make_folders(self) -> None:
         """For the user that Kea runs as. Raises `Unavailable` where Kea is not installed, or they cannot be
         made."""
-        for path in (self.control, self.leases.parent):
+        for path in (self.control, *([self.leases.parent] if self._makes_data else ())):
             make_folder(path, USER, PRODUCT)
 
     def forget_process(self) -> None:
@@ -48,18 +50,21 @@ class Kea:
             path.unlink(missing_ok=True)
 
     def command(self, config: Path, *options: str) -> Sequence[str]:
-        """Without root's rights. The folders are said by the environment: newer versions take no others."""
-        places = {
-            "KEA_PIDFILE_DIR": self.control,
-            "KEA_CONTROL_SOCKET_DIR": self.control,
-            "KEA_DHCP_DATA_DIR": self.leases.parent,
-            "KEA_LOCKFILE_DIR": "none",
-        }
+        """Without root's rights."""
         return (
-            *without_root(USER, *_CAPABILITIES),
-            *("env", *(f"{name}={value}" for name, value in places.items())),
+            *without_root(USER, *CAPABILITIES),
+            *("env", *(f"{name}={value}" for name, value in self.places().items())),
             *(self._program, *options, str(config)),
         )
+
+    def places(self) -> Mapping[str, str]:
+        """Its folders, which are said by the environment: newer versions take no others."""
+        return {
+            "KEA_PIDFILE_DIR": str(self.control),
+            "KEA_CONTROL_SOCKET_DIR": str(self.control),
+            "KEA_DHCP_DATA_DIR": str(self.leases.parent),
+            "KEA_LOCKFILE_DIR": "none",
+        }
 
     def ask(self, command: str, arguments: Mapping[str, Any] | str | None, timeout_s: float) -> Any:
         """The arguments of its answer. `arguments` may be JSON already.

@@ -129,10 +129,10 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     ports = PortsBackend(datapath, links, modes, fast)
     held, dialling = tunnels.opened(stack), dialler.opened(state_dir, links, stack, options.sets_clock)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, links, secrets)
-    served = DhcpBackend(state_dir / "daemons" / "dhcp", lasting(options) / "dhcp")
+    served, resolver = _services(options, state_dir)
     outside = Outside(options, secrets, NamingBackend(called, state_dir / "own-name"), frr, stack)
     made = {**combined.backends(held, links, state_dir, secrets, dialling), **outside.backends}
-    resolver, (announcing, slaac) = _resolver(options, state_dir), _ipv6(options, state_dir)
+    announcing, slaac = _ipv6(options, state_dir)
     made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
     made[BOUNDED_SOURCES.name] = bounds = BoundedSourcesBackend(datapath)
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
@@ -181,9 +181,11 @@ def _at_lines(datapath: Datapath, stack: ExitStack) -> tuple[ClassLines, ShareCo
     return lines, share
 
 
-def _resolver(options: argparse.Namespace, state_dir: Path) -> DnsBackend:
-    folder = state_dir / "daemons" / "dns"
-    return DnsBackend(folder, options.ca_bundle, is_unit=options.sets_clock)
+def _services(options: argparse.Namespace, state_dir: Path) -> tuple[DhcpBackend, DnsBackend]:
+    """Who gives hosts their addresses, and who tells them names."""
+    folder, is_unit = state_dir / "daemons", options.sets_clock
+    served = DhcpBackend(folder / "dhcp", lasting(options) / "dhcp", is_unit=is_unit)
+    return served, DnsBackend(folder / "dns", options.ca_bundle, is_unit=is_unit)
 
 
 def _ipv6(options: argparse.Namespace, state_dir: Path) -> tuple[AnnouncingBackend, AutoconfBackend]:

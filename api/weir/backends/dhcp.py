@@ -37,30 +37,34 @@ from weir.parts.effect import Effect
 from weir.parts.explained import Line
 
 CONF = "kea.conf"
+UNIT = "weir-dhcp.service"
+UNIT_DATA = Path("/var/lib/weir-dhcp")
+"""The unit's folder of state: its user cannot reach the agent's."""
 
 
 class DhcpBackend(DaemonBackend[Wanted]):
     topics: ClassVar[frozenset[Topic]] = frozenset(("daemons", "links"))
     learns = ("dhcp-server",)
 
-    def __init__(self, folder: Path, data: Path) -> None:
-        """Leases are kept in `data`, which lasts."""
-        self._kea = Kea(folder, data)
+    def __init__(self, folder: Path, data: Path, *, is_unit: bool = False) -> None:
+        """Leases are kept in `data`, which lasts. With `is_unit` systemd runs Kea, as a unit of the image,
+        which has a folder of its own for them."""
+        self._kea = Kea(folder, UNIT_DATA if is_unit else data, makes_data=not is_unit)
         self.leases = LeaseTable(self._kea.leases)
         self._wanted: Wanted = {}
         """What was asked for last: state is told about it."""
         self._links: Mapping[str, int] = {}
+        self._known: frozenset[str] = frozenset()
+        """Interfaces that are in what Kea has."""
         self._rendered: tuple[Wanted, Mapping[str, int], str] | None = None
 
         def command(config: Path) -> Sequence[str]:
             return self._kea.command(config / CONF, "-c")
-        self._known: frozenset[str] = frozenset()
-        """Interfaces that are in what Kea has."""
 
         def check(config: Path) -> Sequence[str]:
             return self._kea.command(config / CONF, "-t")
 
-        super().__init__(Daemon(Program("dhcp", command, check), folder))
+        super().__init__(Daemon(Program("dhcp", command, check), folder, UNIT if is_unit else ""))
 
     # -- what it has -----------------------------------------------------------------------------------------
 
@@ -93,13 +97,13 @@ class DhcpBackend(DaemonBackend[Wanted]):
     def apply(self, difference: DaemonDifference) -> None:
         if difference.wanted:
             self._kea.make_folders()
+        held = difference.held.files.get(CONF)
+        is_in_force = held is not None and difference.held.loaded == tag_of(held)
+        self._known = links_of(held) if held is not None and is_in_force else frozenset()
         super().apply(difference)
 
     def start(self) -> None:
         self._kea.forget_process()
-        held = difference.held.files.get(CONF)
-        is_in_force = held is not None and difference.held.loaded == tag_of(held)
-        self._known = links_of(held) if held is not None and is_in_force else frozenset()
         super().start()
 
     def check(self, difference: DaemonDifference, deadline_s: float) -> None:
