@@ -28,6 +28,38 @@ PACKAGES = ("kea", "weir-api", "weir-datapath", "weir-webui")
 QEMU_MAY_DIFFER = re.compile(
     r"BR2_(PACKAGE_(LINUX_FIRMWARE|INTEL_MICROCODE|LM_SENSORS)|ROOTFS_POST_SCRIPT_ARGS|LINUX_KERNEL_CONFIG_FRAGMENT_FILES)"
 )
+# Programs that our code starts, and the option by which the image has each.
+PROGRAMS = {
+    **dict.fromkeys(("systemctl", "journalctl"), "BR2_INIT_SYSTEMD"),
+    **dict.fromkeys(("cat", "env", "true"), "BR2_PACKAGE_BUSYBOX"),
+    **dict.fromkeys(("ip", "tc"), "BR2_PACKAGE_IPROUTE2"),
+    **dict.fromkeys(("vtysh", "bgpd", "ospfd"), "BR2_PACKAGE_FRR"),
+    **dict.fromkeys(("chronyd", "chronyc"), "BR2_PACKAGE_CHRONY"),
+    **dict.fromkeys(("unbound", "unbound-checkconf"), "BR2_PACKAGE_UNBOUND"),
+    "bash": "BR2_PACKAGE_BASH",
+    "bfdd": "BR2_PACKAGE_FRR_BFD",
+    "conntrack": "BR2_PACKAGE_CONNTRACK_TOOLS",
+    "curl": "BR2_PACKAGE_LIBCURL_CURL",
+    "dehydrated": "BR2_PACKAGE_DEHYDRATED",
+    "iperf3": "BR2_PACKAGE_IPERF3",
+    "kea-dhcp4": "BR2_PACKAGE_KEA",
+    "modprobe": "BR2_PACKAGE_KMOD_TOOLS",
+    "nft": "BR2_PACKAGE_NFTABLES",
+    "nginx": "BR2_PACKAGE_NGINX",
+    "openssl": "BR2_PACKAGE_LIBOPENSSL_BIN",
+    "pppd": "BR2_PACKAGE_PPPD",
+    "python3": "BR2_PACKAGE_PYTHON3",
+    "radvd": "BR2_PACKAGE_RADVD",
+    "rauc": "BR2_PACKAGE_RAUC",
+    "setpriv": "BR2_PACKAGE_UTIL_LINUX_SETPRIV",  # busybox's gives a program no other user
+    "ssh-keygen": "BR2_PACKAGE_OPENSSH_KEY_UTILS",
+    "sshd": "BR2_PACKAGE_OPENSSH_SERVER",
+}
+# Of these the ones that no defconfig names: Buildroot sets them itself.
+IMPLIED = {
+    *("BR2_PACKAGE_BUSYBOX", "BR2_PACKAGE_KMOD_TOOLS", "BR2_PACKAGE_LIBCURL_CURL"),
+    *("BR2_PACKAGE_OPENSSH_KEY_UTILS", "BR2_PACKAGE_OPENSSH_SERVER"),
+}
 # Commands that busybox leaves out and a package brings; what a script asks of a command beyond having it.
 BROUGHT = {"BLOCKDEV"}
 APPLET_OPTIONS = {
@@ -194,6 +226,11 @@ def check_defconfig(buildroot: Path, defconfig: str) -> list[str]:
     for name, value in wanted(defconfig).items():
         if have.get(name, "n") != value and not (value == '""' and name not in have):
             problems.append(f"{defconfig}: {name}={value} became {have.get(name, 'n')}")
+    problems += [
+        f"{defconfig}: {option} is not set, so there is no {program}"
+        for program, option in PROGRAMS.items()
+        if have.get(option) != "y"
+    ]
     if not problems:
         parsed = make(buildroot, output, *(f"{package}-show-info" for package in PACKAGES))
         if parsed.returncode:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.image.started import modules, started
 from weir.adapters import tc
+from weir.adapters.frr_daemons import PROTOCOLS
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = ROOT / "board" / "image"
@@ -84,6 +86,50 @@ def test_an_option_that_kconfig_drops_is_a_problem_and_no_source_is_none(
 
 def test_the_overlay_brings_no_folder_that_is_a_link_in_the_image() -> None:
     assert check.check_overlay() == []
+
+
+# Where a variable says which program: what it may be.
+UNSAID = {
+    "adapters/daemon.py": (),  # what a `Program` says
+    "adapters/datapath_probe.py": (),  # what its `_run` is given
+    "adapters/frr_daemons.py": PROTOCOLS,
+    "adapters/process.py": (),  # what its callers give it
+    "adapters/tc.py": ("tc",),
+    "adapters/web_server.py": ("systemctl",),
+    "backends/dhcp.py": (),  # weir.adapters.kea
+    "backends/dns.py": (),  # weir.adapters.unbound
+    "console/main.py": ("bash",),  # and weir-install, our own
+}
+
+
+def test_the_image_has_every_program_that_our_code_and_units_start() -> None:
+    """An installed busybox hides it: its `setpriv` is there and takes none of the words that we give it."""
+    found, unsaid = {"curl", "env"}, set()  # dehydrated's, and what Kea gets its folders by
+    for name, source in modules(ROOT / "api/weir"):
+        names, lines = started(source)
+        found |= names
+        unsaid |= {name} if lines else set()
+    assert unsaid == set(UNSAID), "calls of which nobody says which program they start"
+    for names in UNSAID.values():
+        found |= {*names}
+    for unit in (*(ROOT / "board/overlay").rglob("*.service"), *(ROOT / "board/overlay").rglob("*.conf")):
+        found |= {*re.findall(r"^ExecStart=/usr/s?bin/(?!weir-)(\S+)", unit.read_text("utf-8"), re.MULTILINE)}
+    assert found == set(check.PROGRAMS)
+    for defconfig in check.DEFCONFIGS:
+        wanted = check.wanted(defconfig)
+        named = {option for option in check.PROGRAMS.values() if wanted.get(option) == "y"}
+        assert set(check.PROGRAMS.values()) - named == check.IMPLIED, defconfig
+
+
+def test_what_a_module_starts_is_read_from_its_source() -> None:
+    source = """
+def probe(reader="journalctl", *words):
+    subprocess.Popen((*without_root("nobody"), reader, "-q"))
+    run(["nft", "-j"])
+    run(f"ip route show {words}".split())
+    run(words)
+"""
+    assert started(source) == ({"setpriv", "journalctl", "nft", "ip"}, [6])
 
 
 def test_grub_rauc_and_the_disk_agree_on_slots() -> None:
