@@ -12,7 +12,7 @@ from weir.diagnosis.measured import Flow, Line, Link, Lost, Machine, Measured, P
 from weir.diagnosis.processors import Spent
 
 M = 1_000_000
-NO_FQ = "lan0: the kernel has no fq"
+NO_FQ = "lan0 is policed (the kernel has no fq)"
 
 
 def flow(rate_bps: float, limit_bps: int = 50 * M, seconds: int = 120, **other: Any) -> Flow:

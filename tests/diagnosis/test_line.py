@@ -28,7 +28,7 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
     ("queue-full", "queue", {"queue": line(download=flow(49 * M, drops_ps=30.0))},
      "acme is at its limit: download 49 Mbit/s of 50 Mbit/s."),
     ("policed", "queue", {"queue": line(download=flow(35 * M, drops_ps=30.0), policed={"download": NO_FQ})},
-     "TCP slows down to 35 Mbit/s download: lan0: the kernel has no fq."),
+     "TCP slows down to 35 Mbit/s download, as lan0 is policed (the kernel has no fq)."),
     ("burst-used", "queue", {"queue": line(upload=BURST)},
      "The burst of acme is over: upload was allowed 20 Mbit/s and is limited to 10 Mbit/s again; it has 10"),
     ("queue-drops", "queue", {"queue": line(download=flow(9 * M, drops_ps=5.0))},

@@ -144,7 +144,7 @@ def test_a_full_parent_names_the_sibling_that_fills_it(api: Client, world: World
 def test_an_upload_that_is_policed_says_so(api: Client, world: World) -> None:
     seconds(world, 12, acme=(int(9.8 * M), M))
     answer = why(api, queue="acme")
-    assert "What is over it is dropped: wan0 is policed: no fq." in answer["sentence"]
+    assert "What is over it is dropped, as wan0 is policed (no fq)." in answer["sentence"]
 
 
 @pytest.mark.usefixtures("customers")

@@ -61,7 +61,8 @@ const section = async () => (await screen.findByRole("heading", { name: "Finding
 describe("findings on the diagnostics page", () => {
   it("says what was looked at, and why something was not", async () => {
     renderAt("/diagnostics");
-    await screen.findByText("Nothing was found in each core's packets.");
+    await screen.findByText("Nothing was found. This was looked at:");
+    expect(screen.getByText("each core's packets").tagName).toBe("LI");
     expect(screen.getByText(/how long softirqs wait, because the kernel refuses the probe/)).toBeTruthy();
   });
 

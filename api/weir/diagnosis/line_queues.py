@@ -39,13 +39,13 @@ def _own(line: Line, way: Way) -> Iterator[Judged]:
         )
         yield _at("queue", line, "burst-used", f"{said}.", way, _raise(line))
     elif flow.is_full:
-        policed = f" What is over it is dropped: {line.policed[way]}." if line.policed.get(way) else ""
+        policed = f" What is over it is dropped, as {line.policed[way]}." if line.policed.get(way) else ""
         said = f"{line.name} is at its limit: {way} {_used(flow)}.{policed}"
         yield _at("queue", line, "queue-full", said, way, _raise(line))
     elif flow.own_drops_ps >= DROPS_PS and line.policed.get(way) and _is_policed(flow):
         said = (
             f"{line.name} drops what is over {rate(flow.limit_bps)} instead of delaying it, and TCP slows "
-            f"down to {rate(flow.rate_bps)} {way}: {line.policed[way]}"
+            f"down to {rate(flow.rate_bps)} {way}, as {line.policed[way]}"
         )
         yield _at("queue", line, "policed", f"{said}.", way, _raise(line))
     elif (dropped_ps := flow.own_drops_ps + mean(recent(flow.early_ps))) >= DROPS_PS:

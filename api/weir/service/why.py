@@ -338,7 +338,7 @@ def _policed(stats: StatsService, told: Json) -> dict[Way, str]:
         for name in [item["name"] for item in side["links"]] if side else []:
             if shapers.get(name, {}).get("mode") == "police":
                 reason = clause(shapers[name].get("reason") or "nothing waits there")
-                found.setdefault(way, f"{name} is policed: {reason}")
+                found.setdefault(way, f"{name} is policed ({reason})")
     return found
 
 

@@ -9,6 +9,7 @@ import type { DiagnosisFinding, Findings as Answer, Remedy } from "@/api/types";
 import { useRemedy } from "@/api/writes";
 import { Note, Section, Skeleton } from "@/ui/blocks";
 import { agoText, clause, sentence } from "@/ui/format";
+import classes from "./Findings.module.css";
 
 /** What ails the router, what was looked at, and what is not known (docs/diagnosis.md). */
 export function Findings() {
@@ -41,16 +42,7 @@ function List({ found }: { found: Answer }) {
       {found.findings.map((finding) => (
         <Finding key={`${finding.code} ${finding.subject}`} finding={finding} />
       ))}
-      {found.findings.length === 0 && found.looked_at.length > 0 ? (
-        <p>Nothing was found in {found.looked_at.map((look) => look.what).join("; ")}.</p>
-      ) : null}
-      {found.looked_at
-        .filter((look) => look.figure)
-        .map((look) => (
-          <p key={look.id}>
-            {look.what}: {look.figure}
-          </p>
-        ))}
+      <LookedAt found={found} />
       {found.trials.map((trial) => (
         <Note
           key={`${trial.at} ${trial.code} ${trial.remedy}`}
@@ -62,7 +54,7 @@ function List({ found }: { found: Answer }) {
       {found.not_looked_at.length > 0 ? (
         <>
           <p>Not looked at:</p>
-          <ul>
+          <ul className={classes.looks}>
             {found.not_looked_at.map((look) => (
               <li key={look.id} className="dim">
                 {look.what}, because {look.reason}
@@ -71,6 +63,23 @@ function List({ found }: { found: Answer }) {
           </ul>
         </>
       ) : null}
+    </>
+  );
+}
+
+/** All of it where nothing was found; beside findings, what has a figure. */
+function LookedAt({ found }: { found: Answer }) {
+  const isClean = found.findings.length === 0;
+  const looks = found.looked_at.filter((look) => isClean || look.figure);
+  if (looks.length === 0) return null;
+  return (
+    <>
+      {isClean ? <p>Nothing was found. This was looked at:</p> : null}
+      <ul className={classes.looks}>
+        {looks.map((look) => (
+          <li key={look.id}>{look.figure ? `${look.what}: ${look.figure}` : look.what}</li>
+        ))}
+      </ul>
     </>
   );
 }

@@ -209,7 +209,7 @@ function Status({ shown, rows, total, isAsked, hidden }: StatusProps) {
       {isAsked ? " match" : ""}
       {pending > 0 ? `, ${countText(pending)} pending` : ""}
       {isLess ? `; the first ${countText(rows.length)} are listed, a search finds the others` : ""}
-      {hidden > 0 ? `, ${plural(hidden, "column has", "columns have")} no room` : ""}
+      {hidden > 0 && shown.length > 0 ? `, ${plural(hidden, "column has", "columns have")} no room` : ""}
     </>
   );
 }
