@@ -43,6 +43,7 @@ RELEASE = {
     "fast-4096x3": least(2.3, 3.5),
     "fast-100kx3-vs-4096": least(0.80, 0.95),
     "fast-vs-xdp-forward": least(0.75, 1.0),
+    "torch-fast": least(0.95, 0.98),
     "overload": least(0.90, 1.0),
     "random-dst-fast": least(0.90, 0.97),
     "random-dst-kernel": least(0.90, 0.97),

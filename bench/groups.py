@@ -30,6 +30,7 @@ from bench import (
     sets,
     soak,
     survival,
+    torch,
 )
 from bench.rows import OUT, Row
 from lab import netns, plan
@@ -89,6 +90,7 @@ GROUPS: dict[str, Group] = {
     "nat": Group(paced.translated, 120, ("paced-4096x3-nat-vs-htb",)),
     "fast": Group(fast.run, 240, ("fast-4096x3", "fast-100kx3-vs-4096", "fast-vs-xdp-forward")),
     "destinations": Group(fast.destinations, 120, ("random-dst-fast", "random-dst-kernel")),
+    "torch": Group(torch.run, 900, ("torch-fast",)),
     "lock": Group(lock.run, 240, ()),
     "imports": Group(
         imports.run,

@@ -11,12 +11,13 @@
  * frames that this processor will give the device (xdp_dev_bulk_queue, kernel/bpf/devmap.c), where it is found:
  * rewritten already, so with the addresses that it leaves with. Fields are found by CO-RE; where the kernel has
  * none of that, the loader says so. A tracepoint that is on costs every redirect about a tenth of its time, so under load
- * the reader attaches it for a small part of each second only. In generic XDP there is no such queue, and nothing is counted.
+ * the reader attaches it for a small part of each second only. How long that was is taken from the packets' times: attaching
+ * takes its time, and a reader that waits for a processor is late. In generic XDP there is no such queue, and nothing is counted.
  *
  * Maps: the datapath's ports and tables are read. `torch_flows` gives way to new flows when it is full; what became of
  * such a flow stays in the sums by processor, which only that processor writes. From WEIR_TORCH_LOOKS packets in a
- * period on, one at random stands for some, later for many, so that torch takes little of a full load. A period ends
- * when the reader adds to `torch_period`.
+ * period on, one at random stands for some, later for many, so that torch takes little of a full load; of the fast path
+ * earlier, and the more the faster they come. A period ends when the reader adds to `torch_period`.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,32 +122,62 @@ static __always_inline long torch_load(const struct torch_packet *packet, __u32 
 	return bpf_probe_read_kernel(to, size, packet->at + offset);
 }
 
-/* Whether this packet is looked at; `weight`: for how many it stands. */
-static __always_inline struct weir_torch_state *torch_take(__u32 *weight)
+static __always_inline struct weir_torch_state *torch_state(void)
 {
-	__u32 zero = 0, period = *(volatile __u32 *)&torch_period;
-	struct weir_torch_state *state = bpf_map_lookup_elem(&torch_states, &zero);
+	__u32 zero = 0;
 
-	if (!state)
-		return NULL;
-	if (state->period != period) {
-		state->period = period;
-		state->looks = 0;
-		state->skip = 0;
+	return bpf_map_lookup_elem(&torch_states, &zero);
+}
+
+static __always_inline void torch_begin(struct weir_torch_turn *turn, __u32 period)
+{
+	turn->period = period;
+	turn->looks = 0;
+	turn->skip = 0;
+}
+
+/* Of all packets that the fast path forwards now, also by other ports: how many, when, and how fast they come. */
+static __always_inline void torch_passed(struct weir_torch_state *state)
+{
+	__u32 period = *(volatile __u32 *)&torch_period;
+	__u64 most = WEIR_TORCH_MANY, least;
+
+	state->passed++;
+	if (state->fast.period != period || !state->first_ns) {
+		torch_begin(&state->fast, period);
+		state->first_ns = state->last_ns = bpf_ktime_get_ns();
+		return;
 	}
-	if (state->skip) {
-		state->skip--;
-		return NULL;
+	if (state->passed % WEIR_TORCH_TIMED)
+		return;
+	state->last_ns = bpf_ktime_get_ns();
+	if (state->passed % WEIR_TORCH_PACED)
+		return;
+	least = WEIR_TORCH_PACED * WEIR_TORCH_LOOK_NS / (state->last_ns - state->paced_ns + 1);
+	state->fast.least = least < most ? least : most;
+	state->paced_ns = state->last_ns;
+}
+
+/* Whether this packet is looked at; `weight`: for how many it stands. */
+static __always_inline bool torch_take(struct weir_torch_state *state, struct weir_torch_turn *turn,
+				       __u32 *weight)
+{
+	if (turn->skip) {
+		turn->skip--;
+		return false;
 	}
 	*weight = 1;
-	if (state->looks >= WEIR_TORCH_LOOKS) {
-		*weight = state->looks < 2 * WEIR_TORCH_LOOKS ? WEIR_TORCH_SOME : WEIR_TORCH_MANY;
-		state->skip =
+	if (turn->looks >= WEIR_TORCH_LOOKS)
+		*weight = turn->looks < 2 * WEIR_TORCH_LOOKS ? WEIR_TORCH_SOME : WEIR_TORCH_MANY;
+	if (turn->looks >= WEIR_TORCH_FEW && turn->least > *weight)
+		*weight = turn->least;
+	if (*weight > 1) {
+		turn->skip =
 			bpf_get_prandom_u32() % (2 * *weight - 1); /* on average one less than `weight` */
 		state->estimated += *weight;
 	}
-	state->looks++;
-	return state;
+	turn->looks++;
+	return true;
 }
 
 /* Ports, and how long the header is that each segment has. */
@@ -262,12 +293,15 @@ static __always_inline int torch_stack(struct __sk_buff *skb, __u32 way)
 	struct torch_packet packet = { .skb = skb,
 				       .protocol = skb->protocol,
 				       .segments = skb->gso_segs > 1 ? skb->gso_segs : 1 };
+	struct weir_torch_state *state = torch_state();
 	struct torch_seen seen = {};
-	struct weir_torch_state *state;
-	__u32 weight, place;
+	__u32 period = *(volatile __u32 *)&torch_period, weight, place;
 
-	state = torch_take(&weight);
 	if (!state)
+		return TCX_NEXT;
+	if (state->stack.period != period)
+		torch_begin(&state->stack, period);
+	if (!torch_take(state, &state->stack, &weight))
 		return TCX_NEXT;
 	torch_read(&packet, &seen);
 	if (!seen.key.family)
@@ -358,19 +392,20 @@ int torch_fast(__u64 *arguments)
 	const struct net_device *from = (const struct net_device *)arguments[0];
 	__u32 place = arguments[6], weight = 1, from_place;
 	struct torch_packet packet = { .segments = 1 };
+	struct weir_torch_state *state = torch_state();
 	struct torch_seen seen = {};
-	struct weir_torch_state *state;
 	struct weir_port *to;
 	bool came;
 
-	if ((__u32)arguments[5] != torch_devices || place >= WEIR_PORTS)
+	if (!state || (__u32)arguments[5] != torch_devices || place >= WEIR_PORTS)
 		return 0;
+	torch_passed(state);
 	to = weir_port_at(place);
 	came = torch_ifindex && (__u32)from->ifindex == torch_ifindex;
 	if (torch_ifindex && !came && to->ifindex != torch_ifindex && to->lower != torch_ifindex)
 		return 0;
-	state = torch_take(&weight);
-	if (!state || !torch_read_frame(torch_frame(state, (void *)arguments[2]), &packet))
+	if (!torch_take(state, &state->fast, &weight) ||
+	    !torch_read_frame(torch_frame(state, (void *)arguments[2]), &packet))
 		return 0;
 	torch_read(&packet, &seen);
 	if (torch_ifindex) {

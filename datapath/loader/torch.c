@@ -181,6 +181,22 @@ const char *weir_torch_unseen(struct weir_torch_run *run)
 	return run->unseen;
 }
 
+/* From the first packet of this period to the last one, on whatever processors they were. */
+static uint64_t watched_ns(const struct weir_torch_run *run, const struct weir_torch_state *states)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (int cpu = 0; cpu < run->cpus; cpu++) {
+		const struct weir_torch_state *state = &states[cpu];
+
+		if (!state->passed || state->fast.period != run->torch->bss->torch_period)
+			continue;
+		first = state->first_ns < first ? state->first_ns : first;
+		last = state->last_ns > last ? state->last_ns : last;
+	}
+	return last > first ? last - first : 0;
+}
+
 static int read_sums(struct weir_torch_run *run, struct weir_torch_sums *sums)
 {
 	struct weir_torch_state *states = calloc(run->cpus, sizeof(*states));
@@ -194,11 +210,14 @@ static int read_sums(struct weir_torch_run *run, struct weir_torch_sums *sums)
 		const struct weir_torch_counts *all = &states[cpu].all;
 
 		sums->estimated += states[cpu].estimated;
+		sums->passed += states[cpu].passed;
 		sums->bytes += all->stack.bytes;
 		sums->packets += all->stack.packets;
 		sums->fast_bytes += all->fast.bytes;
 		sums->fast_packets += all->fast.packets;
 	}
+	if (!error)
+		sums->watched_ns = watched_ns(run, states);
 	free(states);
 	return error;
 }

@@ -173,6 +173,8 @@ struct weir_torch_sums {
 	uint64_t bytes, packets; /* of the stack, since the beginning */
 	uint64_t fast_bytes, fast_packets; /* of the fast path, while that was watched */
 	uint64_t estimated; /* of these, packets that another stood for */
+	uint64_t passed; /* by the fast path to all ports, while that was watched */
+	uint64_t watched_ns; /* from the first of them since the last read of flows to the last one */
 };
 
 const char *weir_error(void);

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,7 @@ from tests.datapath.topology import CLIENT, CLIENT6, PUBLIC, SERVER, SERVER6, Pe
 from tests.polling import until
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import Role
+from weir.probes.torch import watch
 from weir.probes.torch_flows import MOST_FLOWS, RECEIVED, SENT, Count, Flow, Flows
 from weir.tools.torch import MAPS
 
@@ -28,6 +31,7 @@ for number in range(int(count)):
     s.sendto(bytes(int(size)), (address, int(port) + number % int(ports)))
 """
 PORT, ALL_OF_THEM = 9, 300
+IDLE_NS = 300_000_000
 
 
 @contextmanager
@@ -80,6 +84,12 @@ def peers(fast: Fast, fast_topology: Topology) -> Topology:
         for gateway in gateways:
             peer.run("ip", "neigh", "replace", gateway, "lladdr", OWN_MAC, "dev", "far0", "nud", "permanent")
     return fast_topology
+
+
+def received(ifname: str) -> int:
+    """Packets, also those that XDP took."""
+    lines = Path("/proc/net/dev").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[2]) for line in lines if line.split()[0] == f"{ifname}:")
 
 
 def leave_to_the_stack(datapath: Datapath) -> None:
@@ -143,6 +153,55 @@ def test_the_fast_path_is_not_counted_while_it_is_not_watched(fast: Fast, peers:
         made.watch_fast(True)
         sends(peers.client, CLIENT, SERVER)
         until("it is watched", lambda: made.sums().total.fast_packets == ALL_OF_THEM)
+
+
+def test_what_other_ports_forward_is_known_as_load_and_in_no_flow(fast: Fast, peers: Topology) -> None:
+    fast.loaded.limit(SLOT, 0)
+    with torch(fast.loaded.datapath, "lo") as made:
+        sends(peers.client, CLIENT, SERVER)
+        until("it is known", lambda: made.sums().fast_passed >= ALL_OF_THEM)
+        sums, flows = made.read()
+    assert (sums.total.fast_packets, [flow for flow in flows if flow.protocol == 17]) == (0, [])
+
+
+def test_a_quiet_port_does_not_keep_the_tracepoint_on_under_load(fast: Fast, peers: Topology) -> None:
+    fast.loaded.limit(SLOT, 0)
+
+    def part_s() -> float:
+        """Of a second."""
+        until_s = time.monotonic() + 1
+        made.read()
+        return watch(made, lambda at_s: time.sleep(min(max(at_s - time.monotonic(), 0), 0.09)), until_s)
+
+    with torch(fast.loaded.datapath, "lo") as made:
+        assert part_s() == 0, "all of a second without load"
+        sender = peers.client.start(SEND, int(socket.AF_INET), CLIENT, SERVER, PORT, 10**7, 72, 1)
+        try:
+            assert 0 < until("load is noticed", part_s) < 0.8
+            off = made.sums()
+            came = received("lan0")
+            until("more comes", lambda: received("lan0") > came + ALL_OF_THEM)
+        finally:
+            sender.kill()
+        assert made.sums() == off
+        assert off.total.fast_packets == 0
+
+
+def test_the_watched_time_is_that_in_which_packets_came(fast: Fast, peers: Topology) -> None:
+    """Not what attaching takes, nor how late the reader is."""
+    fast.loaded.limit(SLOT, 0)
+    before_ns = time.monotonic_ns()
+    with torch(fast.loaded.datapath, "lan0") as made:
+        made.read()
+        until("a while is over", lambda: time.monotonic_ns() > before_ns + IDLE_NS)
+        begun_ns = time.monotonic_ns()
+        sends(peers.client, CLIENT, SERVER, count=10 * ALL_OF_THEM)
+        until("all are counted", lambda: made.sums().total.fast_packets > 5 * ALL_OF_THEM)
+        most_ns = time.monotonic_ns() - begun_ns
+        assert 0 < made.sums().watched_ns < most_ns
+        made.read()
+        sends(peers.client, CLIENT, SERVER, count=1)
+        until("a new second", lambda: made.sums().watched_ns == 0)
 
 
 def test_a_hundred_thousand_flows_fill_the_table_and_are_in_the_sums(fast: Fast, peers: Topology) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple
 
 from weir.probes.output import Output
@@ -21,7 +22,9 @@ from weir.tools.torch import MAPS, Torch
 Json = dict[str, Any]
 GAP_S = 1.0
 LOOK_S, BUSY_PACKETS = 0.02, 1000
-"""From so many packets of the fast path in so long on, that is enough for the rest of the second."""
+"""From so many packets of the fast path in so long on, it is watched for a part of each second only."""
+LONGEST_S = 0.1
+"""That part, where so many are not of what is looked at; else one look is enough."""
 NAMED_S = 0.2
 """So long the agent has for names; those that come later are shown in the next second."""
 MESSAGE_BYTES = 1 << 17
@@ -72,7 +75,7 @@ class _Run:
         begun_s, size, packets, exact = time.monotonic(), 0.0, 0.0, True
         before_s, (sums, flows) = begun_s, self._flows.read()
         for second in range(1, self._asked.seconds + 1):
-            watched_s = self._watch(begun_s + second * GAP_S)
+            watched_s = watch(self._flows, partial(self._output.wait, None), begun_s + second * GAP_S)
             now_s, (new_sums, new_flows) = time.monotonic(), self._flows.read()
             share = min(watched_s / (now_s - before_s), 1.0) if watched_s else 1.0
             exact = exact and share == 1.0 and new_sums.estimated == sums.estimated
@@ -82,23 +85,6 @@ class _Run:
             self._tell(now_s - before_s, added, rates)
             before_s, sums, flows = now_s, new_sums, new_flows
         self._output.tell("summary", flows=len(flows), packets=round(packets), bytes=round(size), exact=exact)
-
-    def _watch(self, until_s: float) -> float:
-        """Until then; for how long the fast path was watched if that was not all the time, else 0. While it
-        carries much it is watched for a small part of each second, as that slows it down."""
-        begun_s = time.monotonic()
-        self._flows.watch_fast(True)
-        before = self._flows.sums().total.fast_packets
-        while (now_s := time.monotonic()) < until_s:
-            self._output.wait(None, min(now_s + LOOK_S, until_s))
-            found = self._flows.sums().total.fast_packets
-            if found - before > BUSY_PACKETS:
-                self._flows.watch_fast(False)
-                watched_s = time.monotonic() - begun_s
-                self._output.wait(None, until_s)
-                return watched_s
-            before = found
-        return 0.0
 
     def _tell(self, seconds: float, added: _Added, rates: list[tuple[_Added, Flow]]) -> None:
         rates.sort(reverse=True)
@@ -131,6 +117,26 @@ class _Run:
             "to_port": ports[1],
             **self._names.of(source, destination),
         }
+
+
+def watch(flows: Flows, wait: Callable[[float], Any], until_s: float) -> float:
+    """Until that time of the monotonic clock, for which `wait` waits; for how long the fast path was watched
+    if that was not all the time, else 0. While it carries much, by whatever port, it is watched for a small
+    part of each second, as that slows it down. Raises `OSError`."""
+    flows.watch_fast(True)
+    begun_s, before = time.monotonic(), flows.sums()
+    while (now_s := time.monotonic()) < until_s:
+        wait(min(now_s + LOOK_S, until_s))
+        found = flows.sums()
+        is_enough = found.total.fast_packets - before.total.fast_packets > BUSY_PACKETS
+        is_enough |= time.monotonic() - begun_s > LONGEST_S
+        if is_enough and found.fast_passed - before.fast_passed > BUSY_PACKETS:
+            flows.watch_fast(False)
+            watched_ns = flows.sums().watched_ns
+            wait(until_s)
+            return watched_ns / 1e9
+        before = found
+    return 0.0
 
 
 def _since(before: Count | None, now: Count, share: float) -> _Added:

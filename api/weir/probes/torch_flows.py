@@ -33,7 +33,12 @@ class _Spec(Structure):
 
 
 class _Sums(Structure):
-    _fields_ = [("counts", c_uint64 * 4), ("estimated", c_uint64)]
+    _fields_ = [
+        ("counts", c_uint64 * 4),
+        ("estimated", c_uint64),
+        ("passed", c_uint64),
+        ("watched_ns", c_uint64),
+    ]
 
 
 class Flow(NamedTuple):
@@ -64,10 +69,14 @@ class Count(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Of all packets since the beginning. `estimated`: so many of them another stood for."""
+    """Of all packets since the beginning. `estimated`: so many of them another stood for. `fast_passed`: what
+    the fast path forwarded by whatever port while it was watched; `watched_ns`: from the first of these since
+    the last `read` to the last one."""
 
     total: Count
     estimated: int
+    fast_passed: int
+    watched_ns: int
 
 
 class Flows:
@@ -120,7 +129,7 @@ class Flows:
         found = checked(
             self._library, self._library.weir_torch_read(self._run, byref(sums), self._buffer, room)
         )
-        return Sums(Count(*sums.counts), sums.estimated), found
+        return Sums(Count(*sums.counts), sums.estimated, sums.passed, sums.watched_ns), found
 
     def close(self) -> None:
         if self._run:

@@ -10,6 +10,11 @@
 #define WEIR_TORCH_LOOKS 10000
 #define WEIR_TORCH_SOME 16
 #define WEIR_TORCH_MANY 128
+/* Of the fast path, after a few, at one in so long, as a look takes about a microsecond. */
+#define WEIR_TORCH_FEW 300
+#define WEIR_TORCH_LOOK_NS 25000
+#define WEIR_TORCH_TIMED 16 /* so many packets for one reading of the clock, */
+#define WEIR_TORCH_PACED 256 /* and so many for their rate: a multiple of these */
 
 enum weir_torch_way {
 	WEIR_TORCH_RECEIVED, /* of a port; of a queue: uploaded */
@@ -43,14 +48,22 @@ struct weir_torch_flow {
 	struct weir_torch_counts counts;
 };
 
-/* Of one processor. */
-struct weir_torch_state {
+/* Which packets a processor looks at. */
+struct weir_torch_turn {
 	__u32 period;
 	__u32 looks; /* in this period */
 	__u32 skip; /* so many packets until the next one that is looked at */
-	__u32 reserved;
+	__u32 least; /* from WEIR_TORCH_FEW on one stands for so many */
+};
+
+/* Of one processor. */
+struct weir_torch_state {
+	struct weir_torch_turn stack, fast;
 	__u64 base; /* where the kernel has this processor's variables; 0 = not asked yet */
 	__u64 estimated; /* packets that were not looked at one by one */
+	__u64 passed; /* by XDP to all ports, while the tracepoint was on */
+	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC of those of `fast.period` */
+	__u64 paced_ns; /* when `fast.least` was set */
 	struct weir_torch_counts all;
 };
 
