@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,11 @@ from tests.agent.refusals import why_not_looked_at
 from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath import bpf_run
 from tests.polling import until
+from weir.adapters.kernel_counters import Counters
 from weir.agent.softirq_watch import SoftirqWatch
+from weir.diagnosis.sample import Sample, SoftirqWindow
+from weir.diagnosis.softirqs import long_runs
+from weir.diagnosis.symptom import Span
 from weir.probes.softirq_rows import STEPS, SoftirqRows, quantile_ns, step_ns
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +67,14 @@ os.sched_setaffinity(0, {1})
 one = socket.socket(type=socket.SOCK_DGRAM)
 while True:
     one.sendto(bytes(1000), ("192.0.2.2", 9))
+"""
+
+
+_HOG = """
+import os, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+while True:
+    pass
 """
 
 
@@ -170,6 +182,26 @@ def test_packets_that_wait_behind_a_crowd_are_a_finding_that_names_it(rig: Rig) 
         until("it is over, under the same load", lambda: not said())
 
 
+def test_programs_that_take_every_core_make_no_run_long(rig: Rig) -> None:
+    """A softirq is not interrupted by a program, whatever else there is to run."""
+    watch = SoftirqWatch(1.0, lambda: SoftirqRows(library(rig)), Counters().core_times)
+
+    def window() -> SoftirqWindow | None:
+        send_syns(rig, 20)
+        found = watch.found()
+        return found if found and any(row.vector == "NET_RX" for row in found.rows) else None
+
+    with ExitStack() as stack:
+        for core in os.sched_getaffinity(0):
+            stack.enter_context(program(rig, _HOG, str(core), namespace=rig.router))
+        watch.start()
+        stack.callback(watch.stop)
+        found = until("a window in which packets came", window)
+    assert found.spent.keys() == os.sched_getaffinity(0)
+    assert all(0 <= core.stolen + core.softirq + core.idle <= core.total for core in found.spent.values())
+    assert not list(long_runs(Span(Sample(1.0, 1000), Sample(2.0, 2000, softirqs=found))))
+
+
 def test_nothing_is_attached_between_windows_nor_after_the_agent_was_killed(rig: Rig) -> None:
     until("a window", lambda: len(programs(rig, NAMES)) == len(NAMES))
     until("nothing between", lambda: not any(programs(rig, NAMES) for _ in range(IN_A_ROW)))
@@ -217,7 +249,7 @@ def test_what_the_kernel_refuses_is_said_and_the_rest_is_looked_at() -> None:
     def refused() -> SoftirqRows:
         raise PermissionError(1, "the kernel refuses programs at the tracepoints of softirqs: not permitted")
 
-    why = why_not_looked_at("softirqs", SoftirqWatch(0.01, refused))
+    why = why_not_looked_at("softirqs", SoftirqWatch(0.01, refused, dict))
     assert why.startswith("the kernel refuses programs")
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from weir.diagnosis.findings import LOOKS_KEPT, LOOKS_TO_RAISE, RULES
 from weir.diagnosis.sample import (
     CertificateLook,
     Chain,
+    CoreTime,
     DropRow,
     DropWindow,
     LockRow,
@@ -41,6 +43,13 @@ def softirq(vector: str, **found: int) -> SoftirqWindow:
     """A window of its own in which one vector on core 1 has these counts."""
     given = {"late": 0, "dear": 0, "wait_most_ns": 2_500_000, "run_most_ns": 400_000, **found}
     return SoftirqWindow(1.0, (Softirq(1, vector, behind="NET_RX", wait_task="a", run_task="b", **given),))
+
+
+def stolen(dear: int, ticks: int, softirq_ticks: int = 35) -> SoftirqWindow:
+    """A window of a second with so many long runs on core 1, of which the hypervisor took so many ticks of
+    100; 20 were idle."""
+    spent = {1: CoreTime(softirq=softirq_ticks, stolen=ticks, idle=20, total=100)}
+    return replace(softirq("NET_RX", dear=dear), spent=spent)
 
 
 def drops(seconds: float, **packets: int) -> DropWindow:
@@ -112,6 +121,9 @@ SICK: dict[str, tuple[str, str, Look]] = {
     "few packets take long": (
         "long-softirq", "NET_RX", lambda _step: {"softirqs": softirq("NET_RX", dear=11)},
     ),
+    "few packets take longer than a hypervisor makes them": (
+        "long-softirq", "NET_RX", lambda _step: {"softirqs": stolen(dear=400, ticks=10)},
+    ),
     "the stack drops much of what came": (
         "stack-drops",
         "wan0",
@@ -143,6 +155,10 @@ HEALTHY: dict[str, Look] = {
     "what nobody waits for waits": lambda step: {
         "cores": cores(step, HALF, HALF),
         "softirqs": softirq("RCU", late=900),
+    },
+    "the hypervisor makes runs long": lambda _step: {"softirqs": stolen(dear=390, ticks=10)},
+    "the hypervisor takes little of a core that does softirqs alone": lambda _step: {
+        "softirqs": stolen(dear=80, ticks=1, softirq_ticks=79)
     },
     "a few runs take long": lambda _step: {"softirqs": softirq("NET_RX", dear=10)},
     "the stack drops a few": lambda step: {

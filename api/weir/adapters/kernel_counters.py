@@ -14,11 +14,11 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from weir.diagnosis.sample import Core, Socket, Table
+from weir.diagnosis.sample import Core, CoreTime, Socket, Table
 from weir.model.problem import Unavailable
 
 _SYS_MEMBARRIER, _MEMBARRIER_GLOBAL = 324, 1  # x86-64; linux/membarrier.h
-_SOFTIRQ_FIELD = 6
+_IDLE_FIELD, _IO_WAIT_FIELD, _SOFTIRQ_FIELD, _STOLEN_FIELD = 3, 4, 6, 7
 _CPU_COLUMN = 12
 _NEIGHBOURS = (("neighbours-v4", "arp_cache", "ipv4"), ("neighbours-v6", "ndisc_cache", "ipv6"))
 _LIMIT = "sys/net/{}/neigh/default/gc_thresh3"
@@ -39,15 +39,31 @@ class Counters:
             for number, row in enumerate(self._rows("net/softnet_stat"))
         }
         found = []
+        for number, ticks in self._ticks():
+            if number in received:
+                packets, drops, squeezed = (int(value, 16) for value in received[number][:3])
+                found.append(Core(packets, drops, squeezed, ticks[_SOFTIRQ_FIELD], sum(ticks)))
+        return tuple(found)
+
+    def core_times(self) -> dict[int, CoreTime]:
+        """What each core that is online did since the start, by its number."""
+        return {
+            number: CoreTime(
+                softirq=ticks[_SOFTIRQ_FIELD],
+                stolen=ticks[_STOLEN_FIELD],
+                idle=ticks[_IDLE_FIELD] + ticks[_IO_WAIT_FIELD],
+                total=sum(ticks),
+            )
+            for number, ticks in self._ticks()
+        }
+
+    def _ticks(self) -> Iterator[tuple[int, list[int]]]:
+        """Of each core that is online, by what it did."""
         for row in self._rows("stat"):
             if not row[0].startswith("cpu"):
                 break
-            number = row[0].removeprefix("cpu")
-            if number and int(number) in received:
-                ticks = [int(value) for value in row[1:9]]  # guest time is part of user time
-                packets, drops, squeezed = (int(value, 16) for value in received[int(number)][:3])
-                found.append(Core(packets, drops, squeezed, ticks[_SOFTIRQ_FIELD], sum(ticks)))
-        return tuple(found)
+            if number := row[0].removeprefix("cpu"):
+                yield int(number), [int(value) for value in row[1:9]]  # guest time is part of user time
 
     def neighbours(self) -> dict[str, Table]:
         """The tables of both families, which all network namespaces share; only the first can see them."""

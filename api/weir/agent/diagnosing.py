@@ -43,7 +43,7 @@ def sampler(
 ) -> Sampler:
     """Looks from now on, until `stack` is left."""
     watches: dict[str, Watch[Any, Any]] = {
-        "softirqs": SoftirqWatch(period_s, partial(SoftirqRows, library)),
+        "softirqs": SoftirqWatch(period_s, partial(SoftirqRows, library), Counters().core_times),
         "scans": ScanWatch(period_s, partial(ScanSources, library), Counters().cores),
         "drop_reasons": DropWatch(period_s, partial(DroppedRows, library)),
         "lock_waits": LockWatch(period_s, partial(LockRows, library)),

@@ -101,6 +101,9 @@ class WindowWatch(Watch[W, F]):
     def __init__(self, period_s: float, opens: Callable[[], W]) -> None:
         super().__init__(period_s, RETRY_GAPS * GAP_LOOKS * period_s, opens)
 
+    def _begin(self) -> None:
+        """A window begins."""
+
     @abstractmethod
     def _read(self, opened: W, seconds: float) -> F:
         """What was counted in a window of so long."""
@@ -113,6 +116,7 @@ class WindowWatch(Watch[W, F]):
         gap_looks: float = GAP_LOOKS
         while not self._stopped.wait(gap_looks * self._period_s):
             begun_s = time.monotonic()
+            self._begin()
             opened.watch(True)
             self._stopped.wait(WINDOW_SHARE * self._period_s)
             opened.watch(False)

@@ -71,6 +71,17 @@ class RouteLookups:
 
 
 @dataclass(frozen=True, slots=True)
+class CoreTime:
+    """What a core did, in ticks. `stolen`: it had work, and the hypervisor ran something else (`steal` in
+    Documentation/filesystems/proc.rst)."""
+
+    softirq: int
+    stolen: int
+    idle: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Softirq:
     """A vector on one core in a window. `late` waits were of 1 ms and more, `dear` runs took long for few
     packets. The tasks are those that were current at the end of the longest wait and of the longest run;
@@ -123,7 +134,13 @@ class LockRow:
     wait_most_ns: int
 
 
-SoftirqWindow = Window[Softirq]
+@dataclass(frozen=True)
+class SoftirqWindow(Window[Softirq]):
+    """`spent`: what each core did in it; a core is left out where that could not be read."""
+
+    spent: Mapping[int, CoreTime] = field(default_factory=dict)
+
+
 DropWindow = Window[DropRow]
 LockWindow = Window[LockRow]
 
