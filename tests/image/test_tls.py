@@ -122,10 +122,12 @@ def test_plain_http_leads_to_tls_and_tls_leads_to_the_api(served: tuple[Front, T
 def test_a_client_cannot_say_where_it_comes_from(served: tuple[Front, ThreadingHTTPServer]) -> None:
     front, _ = served
     sent = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": "evil.example"}
+    sent["X-Weir-Reached"] = "192.0.2.2 443"
     heard = json.loads(front.get("/api/v1/auth/me", Host="weir", **sent)[2])
     assert heard["x-forwarded-for"] == "127.0.0.1"
     assert heard["x-forwarded-proto"] == "https"
     assert heard["x-forwarded-host"] == "weir"
+    assert heard["x-weir-reached"] == f"127.0.0.1 {front.secure}"
 
 
 @needs_openssl

@@ -105,7 +105,7 @@ def test_who_is_here_by_ssh_takes_away_his_own_way_only_with_a_way_back(router: 
     for cut in cuts:
         with pytest.raises(Conflict) as refused:
             commit(router, me, cut)
-        assert refused.value.code == "own-way" and "--confirm-within" in refused.value.message
+        assert refused.value.code == "cuts-off-you" and "--confirm-within" in refused.value.message
     for harmless in (
         replace(ON, port=2222),
         replace(ON, sources=("192.0.2.0/24",)),

@@ -99,6 +99,53 @@ describe("the bar of pending changes", () => {
   });
 });
 
+describe("a change that cuts off who makes it", () => {
+  const text = "the router would not have the address 192.168.88.1, at which you reach it";
+  const cut = () => {
+    router.state.yourWay = {
+      ...{ fate: "cuts-off-you", text, address: "192.168.88.20" },
+      ...{ kind: "interface", id: "lan0" },
+    };
+  };
+
+  it("is said, and is committed with a timer only", async () => {
+    cut();
+    const { press } = await pending();
+    const dialog = await press("Commit");
+    expect(await dialog.findByText(/This cuts you off: the router would not have/)).toBeTruthy();
+    expect(timer()).toBe("within 1 minute");
+    const window = screen.getByRole("combobox", { name: "Roll back by itself unless kept" });
+    await userEvent.selectOptions(window, "no timer");
+    await userEvent.click(dialog.getByRole("button", { name: "Commit" }));
+    expect((await screen.findAllByText("This cuts you off: choose a timer.")).length).toBeGreaterThan(0);
+    expect(router.state.revisions[0]?.revision).toBe(1);
+    await userEvent.selectOptions(window, "within 5 minutes");
+    await userEvent.click(dialog.getByRole("button", { name: "Commit with timer" }));
+    await waitFor(() => expect(router.state.pending?.window_s).toBe(300));
+  });
+
+  it("brings the timer where the router says so at the commit only", async () => {
+    const { press } = await pending();
+    const dialog = await press("Commit");
+    expect(await dialog.findByText("hitless, no packet is lost for it")).toBeTruthy();
+    cut();
+    await userEvent.click(dialog.getByRole("button", { name: "Commit" }));
+    expect(await dialog.findByText(/This would cut you off/)).toBeTruthy();
+    expect(timer()).toBe("within 1 minute");
+    await userEvent.click(dialog.getByRole("button", { name: "Commit with timer" }));
+    await waitFor(() => expect(router.state.pending?.window_s).toBe(60));
+  });
+
+  it("is not said to leave the way as it is where nobody knows", async () => {
+    router.state.yourWay = { ...router.state.yourWay, fate: "not-known", text: "you come by a proxy" };
+    const { press } = await pending();
+    const dialog = await press("Diff");
+    expect(
+      await dialog.findByText("Whether you still reach the router is not known: you come by a proxy."),
+    ).toBeTruthy();
+  });
+});
+
 describe("the timer of a change that must be kept", () => {
   it("begins with a minute for a commit", async () => {
     const { press } = await pending();

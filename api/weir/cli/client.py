@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ class Client:
     def __init__(self, url: str, token: str | None) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.url = url.rstrip("/")
+        headers |= _came_by(self.url)
         try:
             self._http = httpx.Client(
                 base_url=f"{self.url}/api/v1", headers=headers, timeout=TIMEOUT, verify=_trusted(self.url)
@@ -114,6 +116,15 @@ class Client:
             raise ApiError(404, {"code": "not-found", "detail": f"There is no queue {name!r}."})
         ids = ", ".join(item["id"] for item in found)
         raise ApiError(409, {"code": "ambiguous", "detail": f"{name!r} is the name of {ids}; give the id."})
+
+
+def _came_by(url: str) -> dict[str, str]:
+    """On the router itself: how the person came to it by SSH, so that the router can tell when a change would
+    cut that off."""
+    host = url.partition("://")[2].partition("/")[0].rpartition(":")[0]
+    came = os.environ.get("SSH_CONNECTION", "")
+    is_plain = came.isascii() and came.isprintable() and len(came) < 128
+    return {"X-Weir-SSH": came} if came and is_plain and host in ("127.0.0.1", "localhost", "[::1]") else {}
 
 
 def segment(text: str) -> str:

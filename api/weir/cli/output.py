@@ -128,6 +128,17 @@ def diff(answer: Json) -> None:
     elif kernel:
         click.echo(f"Effect on the kernel unknown: {kernel['reason']}")
     findings(answer.get("findings", ()))
+    _your_way(answer.get("your_way"))
+
+
+def _your_way(found: Json | None) -> None:
+    """Whether the person would still reach the router."""
+    if found is None or found["fate"] == "stays":
+        return
+    if found["fate"] == "cuts-off-you":
+        click.secho(f"Cuts you off: {clean(found['text'])}. Commit it with --confirm-within.", fg="red")
+    else:
+        click.secho(f"Whether you still reach the router is not known: {clean(found['text'])}.", fg="yellow")
 
 
 def _short(text: str) -> str:

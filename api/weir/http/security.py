@@ -7,10 +7,13 @@ of its session in X-CSRF-Token for unsafe methods. Programs send `Authorization:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from weir.http.context import service
+from weir.http.caller import caller_of
+from weir.http.context import context, service
 from weir.http.endpoint import PUBLIC, SIGNED_IN, Operation
 from weir.http.problems import BadRequest, UnsupportedMediaType
 from weir.http.serving import RECOGNISED, SMALL_BODY_BYTES
@@ -100,7 +103,8 @@ def guard(operations: dict[str, Operation]) -> None:
     refuse_foreign_origin()
     limit_body(operation)
     if operation.scope != PUBLIC:
-        principal = g.principal = authenticate()
+        caller = caller_of(request.environ, context().settings.trusted_proxies)
+        principal = g.principal = replace(authenticate(), caller=caller)
         if principal.must_change_password and request.endpoint not in _BEFORE_NEW_PASSWORD:
             raise Forbidden("Change your password first.", code="password-change-required")
         if not permits(operation.scope, principal.scope):

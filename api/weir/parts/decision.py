@@ -7,7 +7,7 @@ exceeded, is assumed and said (`unsure`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AnySet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -88,13 +88,20 @@ class Members:
 
 
 class Rules:
-    """Compiled rules by chain, with what is in the sets that they look at."""
+    """Compiled rules by chain, with what is in the sets that they look at: that is read when the first of
+    them looks, where a function is given."""
 
-    def __init__(self, rules: Iterable[PacketRule], members: Members) -> None:
-        self._members = members
+    def __init__(self, rules: Iterable[PacketRule], members: Members | Callable[[], Members]) -> None:
+        self._told_members = members
         self._chains: dict[str, list[PacketRule]] = {}
         for rule in rules:
             self._chains.setdefault(rule.chain, []).append(rule)
+
+    @property
+    def _members(self) -> Members:
+        if not isinstance(self._told_members, Members):
+            self._told_members = self._told_members()
+        return self._told_members
 
     @property
     def translate(self) -> bool:
@@ -186,8 +193,10 @@ def _by_interface(rule: PacketRule, packet: Packet) -> bool:
 
 
 def _in_prefixes(prefixes: Sequence[str], address: str) -> bool:
+    if not prefixes:
+        return True
     host = parse_prefix(address)
-    return not prefixes or any(parse_prefix(text).covers(host) for text in prefixes)
+    return any(parse_prefix(text).covers(host) for text in prefixes)
 
 
 def _by_protocol(rule: PacketRule, packet: Packet) -> bool:

@@ -321,10 +321,12 @@ class CandidateService:
         wanted()
         trial = self._running.try_changes(partial(changes_of, edits))
         count, changes, findings = len(edits), trial.changes, trial.findings
+        is_valid = all(finding.severity != "error" for finding in findings)
+        your_way = self._committer.own_way.judged(by, trial) if is_valid else None
         del edits, trial  # another document of thousands of queues: not while the agent works
         wanted()
         preview = reason = None
-        if any(finding.severity == "error" for finding in findings):
+        if not is_valid:
             reason = "Validation finds errors."
         elif most is not None and count > most:
             reason = "So many changes take a while; the candidate's diff says what they do."
@@ -333,7 +335,7 @@ class CandidateService:
                 preview = ask_preview(self._agent, changes)
             except Unavailable:
                 preview = None
-        return Effect(preview, findings, reason)
+        return Effect(preview, findings, reason, your_way)
 
     @requires("config.read")
     def validate(self, by: Principal) -> Effect:

@@ -34,7 +34,7 @@ from weir.model.document import Change
 from weir.model.packed_changes import more_queues
 from weir.model.problem import ApplyFailed, Conflict, Problem, Unsupported
 from weir.service.audit import AuditService, entry_of
-from weir.service.own_way import require_way_back
+from weir.service.own_way import Judged, OwnWay
 from weir.service.packed_edits import any_queue, more_queues_by
 from weir.service.plans import require_admin, require_plans
 from weir.service.preparation import (
@@ -73,6 +73,7 @@ class _Written:
     trial: Trial
     applied: dict[str, Any]
     confirm: Confirmation | None
+    way: Judged | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class Committer:
         self._agent = agent
         self._audit = audit
         self._failed = failed
+        self.own_way = OwnWay(running, agent)
         self._turn = Turn()
         self._large = Turn()
         """One commit of thousands at a time: a second one would need as much memory again."""
@@ -179,6 +181,7 @@ class Committer:
         if written.revision != written.base:
             written.applied["settled"] = _settle(link, written.revision)
             timing.mark("settle")
+            self.own_way.took(written.revision, written.way)
         if written.revision != written.base:
             self._record(by, request, written)
             timing.mark("audit")
@@ -249,7 +252,7 @@ class Committer:
             trial = confirm(ready.prepared, request, self._store, transaction)
         require_plans(by, trial.changes)
         require_admin(by, trial.changes)
-        require_way_back(by, request, trial.changes)
+        way = self.own_way.require_way_back(by, request, trial)
         changes = trial.changes
         timing.mark("validate")
         if request.also is not None:
@@ -272,7 +275,7 @@ class Committer:
             answer = applied()
         armed = _arm(by, request.confirm_within_s, base, revision, transaction)  # its time begins now
         timing.mark("apply")
-        return _Written(base, revision, trial, answer, armed)
+        return _Written(base, revision, trial, answer, armed, way)
 
     @contextmanager
     def _applying(

@@ -21,7 +21,8 @@ from weir.service import path_proof
 from weir.service.audit import AuditService
 from weir.service.candidates import CandidateService
 from weir.service.configuration import ConfigService
-from weir.service.decisions import DecisionService, configured_way
+from weir.service.deciders import configured_way
+from weir.service.decisions import DecisionService
 from weir.service.path_answers import PathAsked, Predicted, Proved
 from weir.service.path_walk import Told, Walked, Way
 from weir.service.permissions import requires

@@ -11,7 +11,7 @@ from typing import Any
 from weir.model.problem import Invalid
 from weir.parts.decision import Rules
 from weir.parts.rule import PacketRule
-from weir.service.decisions import Decider, decider
+from weir.service.deciders import Decider, decider
 from weir.service.path_answers import Fate, Outcome, PathAsked, Place, Predicted, Proved, ProvedStep, Step
 from weir.service.path_walk import Way
 

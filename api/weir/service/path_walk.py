@@ -13,15 +13,8 @@ from weir.parts.decision import Packet, Rules, Walk, redirected, source_behind
 from weir.parts.filter import OUTGOING
 from weir.parts.rule import PacketRule
 from weir.service import path_routes, path_steps
-from weir.service.decisions import (
-    FORWARD,
-    INPUT,
-    OUTPUT,
-    configured_way,
-    decider,
-    names_in_rules,
-    now_local,
-)
+from weir.service.deciders import configured_way, decider, names_in_rules, now_local
+from weir.service.decisions import FORWARD, INPUT, OUTPUT
 from weir.service.path_answers import Fate, Leaves, Line, PathAsked, Place, Step
 from weir.service.stats import StatsService
 

@@ -13,6 +13,7 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.scope import Scope
 from weir.service.field_changes import FieldChange, compare_objects
+from weir.service.way_in import Caller, YourWay
 from weir.store.candidates import Summary
 from weir.store.rows import ChangeCounts, Revision
 
@@ -36,6 +37,8 @@ class Principal:
     must_change_password: bool = False
     credential_name: str = ""
     """What its token is called."""
+    caller: Caller | None = None
+    """Where the request comes from, as the router's own socket saw it; None: nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,8 @@ class Effect:
     findings: Sequence[Finding]
     reason: str | None = None
     """Why there is no preview; None: the agent does not answer."""
+    your_way: YourWay | None = None
+    """What becomes of the caller's own way to the router; None where validation finds errors."""
 
 
 @dataclass(frozen=True, slots=True)

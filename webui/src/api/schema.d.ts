@@ -4118,7 +4118,8 @@ export interface paths {
         put?: never;
         /**
          * Validate your candidate
-         * @description Also says what the commit would do to the kernel, and what each object's change costs: `kernel.effects`.
+         * @description Also says what the commit would do to the kernel, what each object's change costs (`kernel.effects`), and
+         *     whether you would still reach the router (`your_way`).
          */
         post: operations["validate_candidate"];
         delete?: never;
@@ -4155,7 +4156,8 @@ export interface paths {
         put?: never;
         /**
          * Commit your candidate
-         * @description With `confirm_within_s` it rolls back by itself unless it is confirmed in time.
+         * @description With `confirm_within_s` it rolls back by itself unless it is confirmed in time. Without it, what would cut
+         *     off the caller's own way to the router is refused (409, `cuts-off-you`).
          */
         post: operations["commit_candidate"];
         delete?: never;
@@ -14097,6 +14099,23 @@ export interface components {
             changes: components["schemas"]["UnstageChange"][];
         };
         StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["CertificateStagedChange"] | components["schemas"]["ManagementStagedChange"] | components["schemas"]["JobStagedChange"] | components["schemas"]["SshServerStagedChange"] | components["schemas"]["SshKeyStagedChange"] | components["schemas"]["TuningStagedChange"];
+        YourWay: {
+            /**
+             * @description stays: a new connection as this one would still be taken and answered; cuts-off-you: it would not, and without a timer the commit is refused (409); not-known: something counts that was not looked at, see `text`.
+             * @enum {string}
+             */
+            fate: "stays" | "cuts-off-you" | "not-known";
+            /** @description Why. */
+            text: string;
+            /** @description Where the caller comes from; null: not known, or it does not count. */
+            address: string | null;
+            /**
+             * @description Of the object that cuts the caller off; null: no single one does.
+             * @enum {string|null}
+             */
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning" | null;
+            id: string | null;
+        };
         CandidateDiff: {
             base_revision: number;
             head_revision: number;
@@ -14108,6 +14127,8 @@ export interface components {
             complete: boolean;
             kernel: components["schemas"]["KernelEffect"];
             findings: components["schemas"]["Finding"][];
+            /** @description null while it is not `complete`, and where validation finds errors. */
+            your_way: components["schemas"]["YourWay"] | null;
         };
         OtherCandidate: {
             author: string;
@@ -14125,6 +14146,8 @@ export interface components {
             findings: components["schemas"]["Finding"][];
             /** @description What the commit would do; of thousands of changes, see the diff. */
             kernel: components["schemas"]["KernelEffect"];
+            /** @description null where validation finds errors. */
+            your_way: components["schemas"]["YourWay"] | null;
         };
         ResolveInput: {
             /**

@@ -60,6 +60,7 @@ export type ChangeInput = Omit<Schemas["ChangeInput"], "id" | "new" | "base"> & 
   new: Fields | null;
   base?: string | null;
 };
+export type YourWay = Schemas["YourWay"];
 export type Counts = Schemas["Counts"];
 export type FieldChange = Schemas["FieldChange"];
 export type KernelEffect = Schemas["KernelEffect"];

@@ -4,12 +4,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { asProblem } from "@/api/problem";
 import { candidateDiffQuery } from "@/api/queries";
-import type { Candidate, Change, Finding } from "@/api/types";
+import type { Candidate, Change, Finding, YourWay } from "@/api/types";
 import { useCommit, useUnstage } from "@/api/writes";
 import { useDraft } from "@/forms/draft";
 import { Note, Skeleton } from "@/ui/blocks";
 import { DiffView } from "@/ui/DiffView";
-import { sentence } from "@/ui/format";
+import { clause, sentence } from "@/ui/format";
 import { ReasonedButton } from "@/ui/ReasonedButton";
 import { candidateText } from "./candidateText";
 import { Conflicts } from "./Conflicts";
@@ -32,27 +32,46 @@ export default function PendingDialog({
   return <CommitDialog {...pending} timed={dialog === "timer"} />;
 }
 
+const usePendingDiff = () => useQuery({ ...candidateDiffQuery(100), staleTime: 0 });
+
+/** Whether who commits still reaches the router. */
+function YourWayText({ way }: { way: YourWay | null }) {
+  if (way?.fate === "cuts-off-you")
+    return (
+      <Note severity="warning">
+        This cuts you off: {clause(way.text)} With a timer the router goes back by itself unless you keep the
+        change.
+      </Note>
+    );
+  return way?.fate === "not-known" ? (
+    <p className="dim">Whether you still reach the router is not known: {clause(way.text)}</p>
+  ) : null;
+}
+
 /** What is about to happen, to the objects and to the kernel; each change can be taken out. */
 function PendingDiff({ refused }: { refused?: readonly Finding[] | undefined }) {
-  const diff = useQuery({ ...candidateDiffQuery(100), staleTime: 0 });
+  const diff = usePendingDiff();
   const unstage = useUnstage();
   if (diff.isError) return <Note severity="error">{asProblem(diff.error).message}</Note>;
   if (!diff.data) return <Skeleton />;
-  const { changes, total, kernel, complete, findings } = diff.data;
+  const { changes, total, kernel, complete, findings, your_way } = diff.data;
   const undo = (change: Change) => (
     <Button size="compact-xs" variant="subtle" onClick={() => unstage.mutate(change)}>
       Undo<span className="hidden-text"> the change of {change.name}</span>
     </Button>
   );
   return (
-    <DiffView
-      changes={changes}
-      total={total}
-      kernel={kernel}
-      complete={complete}
-      findings={refused?.length ? refused : findings}
-      action={undo}
-    />
+    <>
+      <YourWayText way={your_way} />
+      <DiffView
+        changes={changes}
+        total={total}
+        kernel={kernel}
+        complete={complete}
+        findings={refused?.length ? refused : findings}
+        action={undo}
+      />
+    </>
   );
 }
 
@@ -76,8 +95,12 @@ function DiffDialog({ candidate, onCommit, onClose }: PendingProps & { onCommit:
 function CommitDialog({ candidate, timed, onClose }: PendingProps & { timed: boolean }) {
   const commit = useCommit();
   const [message, setMessage, forget] = useDraft("commit-message", "");
-  const [seconds, setSeconds] = useState(timed ? USUAL_WINDOW_S : 0);
+  const [chosen, setSeconds] = useState<number | null>(null);
+  const diff = usePendingDiff();
   const problem = commit.error ? asProblem(commit.error) : null;
+  const cuts = "cuts-off-you";
+  const isCut = diff.data?.your_way?.fate === cuts || problem?.code === cuts;
+  const seconds = chosen ?? (timed || isCut ? USUAL_WINDOW_S : 0);
   // When it is committed, nothing is pending and the dialog is gone: what follows is not left to it.
   const run = () =>
     void commit.mutateAsync({ message, confirm_within_s: seconds || null }).then(
@@ -108,7 +131,7 @@ function CommitDialog({ candidate, timed, onClose }: PendingProps & { timed: boo
             onChange={(event) => setMessage(event.currentTarget.value)}
             data-autofocus
           />
-          {timed ? (
+          {timed || isCut ? (
             <RollbackWindow seconds={seconds} onSeconds={setSeconds} />
           ) : (
             <p className="dim">
@@ -128,7 +151,13 @@ function CommitDialog({ candidate, timed, onClose }: PendingProps & { timed: boo
               type="submit"
               variant="filled"
               loading={commit.isPending}
-              why={candidate.conflict_count > 0 ? "first say above which version to keep" : null}
+              why={
+                candidate.conflict_count > 0
+                  ? "first say above which version to keep"
+                  : isCut && seconds === 0
+                    ? "this cuts you off: choose a timer"
+                    : null
+              }
             >
               {seconds === 0 ? "Commit" : "Commit with timer"}
             </ReasonedButton>

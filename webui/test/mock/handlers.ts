@@ -333,21 +333,21 @@ function changes(state: MockState): HttpHandler[] {
         total: all.length,
         counts: counts(all),
         changes: all.slice(0, limit),
-        next_cursor: null,
-        complete: true,
+        ...{ next_cursor: null, complete: true, your_way: state.yourWay },
         kernel: kernel(all),
         findings: [],
       });
     }),
     http.post(`${API}/candidate/commit`, async ({ request }) => {
       const body = (await request.json()) as { message: string; confirm_within_s: number | null };
+      if (state.yourWay.id && !body.confirm_within_s)
+        return problem(409, "cuts-off-you", "This would cut you off");
       const done = commit(state, body.message, body.confirm_within_s);
       return HttpResponse.json({
         revision: done.revision,
         base_revision: done.base,
         counts: counts(done.changes),
-        kernel: kernel(done.changes),
-        findings: [],
+        ...{ kernel: kernel(done.changes), findings: [] },
         pending: pendingNow(state) && { ...pendingNow(state), token: "t" },
       });
     }),

@@ -16,6 +16,7 @@ import type {
   Revision,
   Setup,
   SetupWishes,
+  YourWay,
 } from "@/api/types";
 import { defaultsOf } from "../../src/kinds/kinds";
 
@@ -37,6 +38,8 @@ export interface MockState {
   queues: Map<string, Queue>;
   /** What somebody else committed of the staged objects since. */
   conflicts: Candidate["conflicts"];
+  /** What becomes of the way by which the browser is at the router. */
+  yourWay: YourWay;
   /** Who else has staged a change, by `kind/id`. */
   others: Map<string, OtherCandidate[]>;
   staged: Map<string, ChangeInput & { id: string; etag?: string }>;
@@ -195,6 +198,7 @@ export function newState(count = 24, routeCount = 1): MockState {
     queues: mockQueues(count),
     staged: new Map(),
     conflicts: [],
+    yourWay: { fate: "stays", text: "nothing is changed", address: null, kind: null, id: null },
     others: new Map(),
     pending: null,
     staleSince: null,

@@ -8,6 +8,7 @@ from typing import Any
 from flask import Response
 
 from weir.http import bulk, editing
+from weir.http.caller import your_way_json
 from weir.http.context import me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, SUPPORT, Resource, answer
 from weir.http.rendering import (
@@ -178,6 +179,7 @@ def diff_candidate(query: dict[str, Any]) -> Response:
             "complete": effect is not None,
             "kernel": kernel_json(effect.preview, effect.reason) if effect else kernel_json(None, without),
             "findings": findings_json(effect.findings) if effect else [],
+            "your_way": your_way_json(effect.your_way) if effect else None,
         }
     )
 
@@ -199,13 +201,21 @@ def list_others(query: dict[str, Any]) -> Response:
 def validate_candidate() -> Response:
     """Validate your candidate
 
-    Also says what the commit would do to the kernel, and what each object's change costs: `kernel.effects`.
+    Also says what the commit would do to the kernel, what each object's change costs (`kernel.effects`), and
+    whether you would still reach the router (`your_way`).
     """
     mine()
     effect = service().candidates.validate(me())
     valid = not any(finding.severity == "error" for finding in effect.findings)
     kernel = kernel_json(effect.preview, effect.reason)
-    return answer({"valid": valid, "findings": findings_json(effect.findings), "kernel": kernel})
+    return answer(
+        {
+            "valid": valid,
+            "findings": findings_json(effect.findings),
+            "kernel": kernel,
+            "your_way": your_way_json(effect.your_way),
+        }
+    )
 
 
 @resource.operation(
@@ -226,7 +236,8 @@ def resolve_candidate(body: dict[str, Any]) -> Response:
 def commit_candidate(body: dict[str, Any]) -> Response:
     """Commit your candidate
 
-    With `confirm_within_s` it rolls back by itself unless it is confirmed in time.
+    With `confirm_within_s` it rolls back by itself unless it is confirmed in time. Without it, what would cut
+    off the caller's own way to the router is refused (409, `cuts-off-you`).
     """
     mine()
     committed = service().candidates.commit(me(), body["message"], body["confirm_within_s"])

@@ -13,6 +13,7 @@ from weir.http.schemas.problem import Finding
 from weir.kinds import DECLARED
 from weir.model.limits import MAX_EXACT
 from weir.parts.effect import SEVERITIES
+from weir.service.way_in import FATES
 
 CONFIRM_WITHIN_S = (1, 3600)
 
@@ -182,6 +183,30 @@ class KernelEffect(Answer):
     verify_ms = fields.Float(allow_none=True)
 
 
+class YourWay(Answer):
+    """What becomes of the way by which the caller is at the router."""
+
+    fate = one_of(
+        *FATES,
+        metadata={
+            "description": "stays: a new connection as this one would still be taken and answered; "
+            "cuts-off-you: it would not, and without a timer the commit is refused (409); not-known: "
+            "something counts that was not looked at, see `text`."
+        },
+    )
+    text = fields.String(metadata={"description": "Why."})
+    address = fields.String(
+        allow_none=True,
+        metadata={"description": "Where the caller comes from; null: not known, or it does not count."},
+    )
+    kind = fields.String(
+        validate=validate.OneOf(DECLARED),
+        allow_none=True,
+        metadata={"description": "Of the object that cuts the caller off; null: no single one does."},
+    )
+    id = fields.String(allow_none=True)
+
+
 class Pending(Answer):
     """A commit that rolls back by itself unless it is confirmed."""
 
@@ -306,6 +331,11 @@ class CandidateDiff(Answer):
     )
     kernel = fields.Nested(KernelEffect)
     findings = fields.List(fields.Nested(Finding))
+    your_way = fields.Nested(
+        YourWay,
+        allow_none=True,
+        metadata={"description": "null while it is not `complete`, and where validation finds errors."},
+    )
 
 
 class Validation(Answer):
@@ -314,6 +344,11 @@ class Validation(Answer):
     kernel = fields.Nested(
         KernelEffect,
         metadata={"description": "What the commit would do; of thousands of changes, see the diff."},
+    )
+    your_way = fields.Nested(
+        YourWay,
+        allow_none=True,
+        metadata={"description": "null where validation finds errors."},
     )
 
 

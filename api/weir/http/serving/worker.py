@@ -23,7 +23,7 @@ from gunicorn.workers import base
 
 from weir import memory
 from weir.http.problems import FAILED
-from weir.http.serving import RECOGNISED, STREAM
+from weir.http.serving import REACHED, RECOGNISED, STREAM
 from weir.http.serving.connection import Connection
 from weir.http.serving.front import Front
 from weir.http.serving.recognised import Recognised, credential_of
@@ -82,6 +82,7 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types
             _, environ = wsgi.create(request, conn.output, conn.peer, self._server, self.cfg)
             environ["wsgi.multithread"] = True
             del environ["wsgi.file_wrapper"]  # gunicorn's sends without looking how much was taken
+            environ[REACHED] = conn.sock.getsockname()
             environ[RECOGNISED] = partial(self._recognised.tell, credential)
             body = self.wsgi(environ, answer.start_response)
             after = getattr(body, "close", _nothing)
