@@ -171,6 +171,12 @@ int weir_fail(int error, const char *format, ...) __attribute__((format(printf, 
 void *weir_list_add(struct weir_list *list, size_t size); /* NULL: no memory */
 void weir_list_free(struct weir_list *list);
 
+/* map_shapes.c */
+bool weir_map_is_mappable(enum weir_map map);
+uint32_t weir_map_value_size(enum weir_map map, const struct weir_meta *meta);
+uint32_t weir_map_entry_count(enum weir_map map, const struct weir_meta *meta);
+int weir_map_create(enum weir_map map, const struct weir_meta *meta); /* its descriptor */
+
 /* maps.c */
 extern const char *const weir_map_names[WEIR_MAPS];
 int weir_maps_open(struct weir *weir, const struct weir_options *options, bool *reused);
