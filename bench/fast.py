@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from bench import forwarding, trees, xdp_forward
-from bench.forwarding import Configuration
+from bench.forwarding import Configuration, Prepare
 from bench.paced import LEAVES, MANY, ROUNDS, ratio
 from bench.rows import Row
 from bench.trees import Trees
@@ -22,15 +22,23 @@ TURN = 16
 """Destinations that come in turn: few, but seldom twice running (docs/adr/0092)."""
 
 
+def on_fast_path(
+    name: str, shaped: Trees, prepare: Prepare, addresses: int | None = None, *, spread: bool = False
+) -> Configuration:
+    return Configuration(
+        name, prepare, "wire", addresses, spread=spread, own_xdp=True, before=shaped.keep_answers
+    )
+
+
 def run() -> list[Row]:
     forwarding.build()
     with ExitStack() as stack:
         shaped = Trees(stack.enter_context(Datapath.open(None, capacity=131_072, prefixes=131_072)))
         configurations = [
             Configuration("unshaped", trees.unshaped, "wire"),
-            Configuration("fast", shaped.fast(LEAVES), "wire", own_xdp=True),
-            Configuration("fast-spread", shaped.fast(LEAVES), "wire", spread=True, own_xdp=True),
-            Configuration("fast-100k", shaped.fast(MANY), "wire", addresses=MANY, own_xdp=True),
+            on_fast_path("fast", shaped, shaped.fast(LEAVES)),
+            on_fast_path("fast-spread", shaped, shaped.fast(LEAVES), spread=True),
+            on_fast_path("fast-100k", shaped, shaped.fast(MANY), MANY),
         ]
         try:
             prepare = stack.enter_context(xdp_forward.loaded(xdp_forward.fetch()))
@@ -81,7 +89,7 @@ def destinations() -> list[Row]:
             paced = shaped.stack("edt", LEAVES, leaf_bps=trees.ROOT_BPS, length=24)
             if name != "turn":
                 fast = shaped.fast(LEAVES, leaf_bps=trees.ROOT_BPS, length=24)
-                configurations.append(Configuration(f"fast-{name}", fast, "wire", addresses, own_xdp=True))
+                configurations.append(on_fast_path(f"fast-{name}", shaped, fast, addresses))
             configurations += [
                 Configuration(f"edt-{name}", paced, addresses=addresses),
                 Configuration(f"unshaped-{name}", trees.unshaped, addresses=addresses),

@@ -59,6 +59,8 @@ class Configuration:
     """Each destination's packets come to every CPU, in turn."""
     own_xdp: bool = False
     """`prepare` puts XDP programs on both links."""
+    before: Callable[[], object] | None = None
+    """Done inside the router's namespace before each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,9 @@ class Rig:
         rates: dict[str, list[Rate]] = {configuration.name: [] for configuration, _ in self.ports}
         for _ in range(rounds):
             for configuration, port in random.sample(self.ports, len(self.ports)):
+                if configuration.before:
+                    with netns.inside(ROUTER):
+                        configuration.before()
                 addresses = configuration.addresses or self.addresses
                 sharers = 1 if configuration.spread else self.cpus
                 answer = self._ask(

@@ -84,7 +84,7 @@ def measured(names: Sequence[str] = tuple(WHAT)) -> dict[str, float]:
             Configuration("htb-fq-codel", shaped.htb(LEAVES, "fq_codel")),
             Configuration("cake", trees.qdisc("cake unlimited")),
             Configuration("wire", trees.unshaped, "wire"),
-            Configuration("fast", shaped.fast(LEAVES), "wire", own_xdp=True),
+            Configuration("fast", shaped.fast(LEAVES), "wire", own_xdp=True, before=shaped.keep_answers),
         ]
         wanted = [configuration for configuration in every if configuration.name in names]
         wanted.append(Configuration("nowhere", trees.unshaped, "nowhere"))

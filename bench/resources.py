@@ -119,6 +119,8 @@ def proportional_kib(pid: int) -> int:
 
 
 LOOKUP_MAPS = {"weir_prefix4", "weir_prefix6", "weir_v4"}
+ROUTE_MAPS = {"weir_hops", "weir_hop_state", "weir_regions"}
+"""What the fast path keeps of routes: so much for each processor, however many queues there are."""
 
 
 def kernel_memory(queues: int) -> list[Row]:
@@ -127,8 +129,9 @@ def kernel_memory(queues: int) -> list[Row]:
     for _ in range(ROUNDS):
         sizes = {path.name: map_bytes(path) for path in router.PIN_FOLDER.rglob("*")}
         found = sum(size for name, size in sizes.items() if name in LOOKUP_MAPS)
+        routes = sum(size for name, size in sizes.items() if name in ROUTE_MAPS)
         lookup.append(found / queues)
-        state.append((sum(sizes.values()) - found) / queues)
+        state.append((sum(sizes.values()) - found - routes) / queues)
     what = f"with {queues:,} queues of two prefixes, both directions"
     return [
         Row.of(

@@ -13,6 +13,7 @@ from bench.forwarding import Port, Prepare, leaf_number
 from lab import netns
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import ClassRecord, LineRecord, Mode, PrefixEntry, Role
+from weir.adapters.kernel_routes import read_route_facts
 
 TOWERS = 64
 LEAF_BPS, TOWER_BPS, ROOT_BPS = 50_000_000, 4_000_000_000, 100_000_000_000
@@ -82,6 +83,11 @@ class Trees:
             self.datapath.refuse_sources([])  # none of the packets claims to be the router
 
         return prepare
+
+    def keep_answers(self) -> None:
+        """As the agent does whenever routes have changed."""
+        self.datapath.look_at_routes()
+        self.datapath.routes_are_plain(read_route_facts().regions)
 
     def htb(self, leaves: int, leaf: str = "") -> Prepare:
         """HTB classes with the same rates; our program finds the class of each packet."""

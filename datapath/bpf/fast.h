@@ -10,8 +10,10 @@
  *
  * On ports with WEIR_ROLE_FLOW, where a filter or NAT has to see the traffic, only packets of flows that
  * the kernel's flow table holds are forwarded: conntrack knows them and the rules let them pass. The FIB
- * is asked all the same, so that a changed route holds at once. Two builds of the program differ in
- * that lookup only: weir_xdp.bpf.c has none and sends all of them up, weir_flow.bpf.c needs Linux 6.10.
+ * is asked all the same, so that a changed route holds at once. Answers of the FIB are kept as long as they are right (hops.h).
+ *
+ * Three builds of the program differ in both: weir_flow.bpf.c has all of it and needs Linux 6.10, weir_kept.bpf.c has no lookup of
+ * flows and sends those ports' packets up, and weir_xdp.bpf.c keeps no answers either, for kernels that cannot be looked into.
  *
  * Order within a flow: see held.h.
  *
@@ -39,6 +41,15 @@
 #include "ports.h"
 #include "source.h"
 #include "tagged.h"
+
+#ifdef WEIR_KEEPS_ANSWERS
+#include "hops.h"
+#else
+static __always_inline long weir_ask_route(struct xdp_md *ctx, struct weir_route *route)
+{
+	return bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0);
+}
+#endif
 
 /* Finds the packet in the flow table and fills in what becomes of its addresses. False: not there. */
 typedef bool (*weir_find_flow)(struct xdp_md *ctx, struct weir_route *route);
@@ -140,7 +151,7 @@ static __always_inline int weir_route_fast(struct xdp_md *ctx, struct weir_passa
 			return action == XDP_DROP ? XDP_DROP : weir_go_up(passage, WEIR_UP_UNUSUAL);
 	}
 	weir_find_slots(passage);
-	if (bpf_fib_lookup(ctx, &route->fib, sizeof(route->fib), 0) != BPF_FIB_LKUP_RET_SUCCESS)
+	if (weir_ask_route(ctx, route) != BPF_FIB_LKUP_RET_SUCCESS)
 		return weir_go_up(passage, WEIR_UP_ROUTE);
 	if (weir_has_check(passage->from, WEIR_ROLE_KNOWN) && !weir_is_known(passage))
 		return weir_drop_unknown(passage->from_place, route->ip_bytes + ETH_HLEN);

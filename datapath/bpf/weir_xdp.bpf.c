@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The fast path for kernels whose flow table cannot be asked from XDP; theory of operation in fast.h. */
+/* The fast path for kernels that XDP can ask for routes, and that cannot be looked into; theory of operation in fast.h. */
 #include "fast.h"
 
 SEC("xdp")

@@ -198,7 +198,9 @@ int weir_guard(struct weir *weir, struct weir_guard *out)
 		weir_guard_tell(out, "%u records of the port table were changed", records);
 	wrong = ports_mend(weir, out);
 	if (weir->pin_dir)
-		error = weir_pins_mend(weir, &pins) ?: weir_program_pins_mend(weir, &pins);
+		error = weir_pins_mend(weir, &pins)		    ?:
+				weir_program_pins_mend(weir, &pins) ?:
+								      weir_hop_pins_mend(weir, &pins);
 	if (pins)
 		weir_guard_tell(out, "%u pins of maps and programs were removed", pins);
 	pthread_mutex_unlock(&weir->hooks);

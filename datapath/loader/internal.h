@@ -35,6 +35,9 @@ enum weir_map {
 	WEIR_MAP_USED,
 	WEIR_MAP_CHECKS,
 	WEIR_MAP_BOUNDED,
+	WEIR_MAP_HOPS,
+	WEIR_MAP_HOP_STATE,
+	WEIR_MAP_REGIONS,
 	WEIR_MAP_META, /* last: its pin says that all others are there */
 	WEIR_MAPS,
 };
@@ -109,7 +112,7 @@ struct weir {
 	uint32_t next_digest; /* where the guard's next look begins */
 	const struct weir_controller *controller; /* who lends rates, if anybody */
 	uint32_t *devices; /* by port place: the index in the device map, 0 = none */
-	bool no_tcx, no_flow;
+	bool no_tcx, no_flow, no_hops;
 	char flow_reason[160]; /* why the fast path cannot ask the flow table; empty when it can */
 	pthread_mutex_t
 		lookups; /* held while prefixes, tree, lengths and far ends are used; taken before `classes` */
@@ -126,6 +129,8 @@ struct weir {
 	uint32_t subqueues_used, subqueues_next; /* rows; where to look for a free one */
 	struct weir_subqueues *meant_rows; /* what is configured of them, as this process left it */
 	struct weir_refused *refused; /* NULL: not watched */
+	struct weir_hops *hops; /* NULL: changes of neighbours are not counted */
+	char hops_reason[160]; /* why the FIB's answers are not kept; empty when they are */
 	bool lengths_retired; /* the inactive list may still be read */
 };
 
@@ -201,6 +206,14 @@ static inline uint64_t weir_cost_of(uint64_t rate_bps)
 void weir_refused_close(struct weir *weir);
 int weir_refused_fd(struct weir *weir); /* of the program; the caller closes it */
 uint64_t weir_refused_at(struct weir *weir, uint32_t place);
+
+/* hops.c */
+uint32_t weir_hop_count(void); /* rows of all processors */
+void weir_hops_open(struct weir *weir);
+void weir_hops_close(struct weir *weir);
+int weir_hop_pins_mend(struct weir *weir, uint32_t *mended);
+void weir_hops_unpin(const struct weir *weir);
+int weir_hops_fd(struct weir *weir); /* of the first of its programs, which are alike; the caller closes it */
 
 /* routing.c; the caller holds `lookups` */
 uint32_t weir_sources_mend(struct weir *weir); /* words that were not as meant */

@@ -51,6 +51,12 @@ static uint32_t row_size(enum weir_map map)
 		return sizeof(struct weir_check_counters);
 	case WEIR_MAP_BOUNDED:
 		return sizeof(struct weir_bounded);
+	case WEIR_MAP_HOPS:
+		return sizeof(struct weir_hop);
+	case WEIR_MAP_HOP_STATE:
+		return sizeof(struct weir_hop_state);
+	case WEIR_MAP_REGIONS:
+		return sizeof(uint16_t);
 	default:
 		return sizeof(struct weir_meta);
 	}
@@ -92,6 +98,10 @@ static uint32_t row_count(enum weir_map map, const struct weir_meta *meta)
 		return WEIR_QUANTA;
 	case WEIR_MAP_BOUNDED:
 		return WEIR_BOUNDED_MAX;
+	case WEIR_MAP_HOPS:
+		return weir_hop_count();
+	case WEIR_MAP_REGIONS:
+		return WEIR_REGIONS;
 	default:
 		return 1;
 	}
@@ -100,7 +110,8 @@ static uint32_t row_count(enum weir_map map, const struct weir_meta *meta)
 /* The only element is the whole table, so that programs know its address (bpf/table.h). */
 static bool is_table(enum weir_map map)
 {
-	return map == WEIR_MAP_LINES || map == WEIR_MAP_V4 || map == WEIR_MAP_PORTS || map == WEIR_MAP_UP;
+	return map == WEIR_MAP_LINES || map == WEIR_MAP_V4 || map == WEIR_MAP_PORTS || map == WEIR_MAP_UP ||
+	       map == WEIR_MAP_HOPS || map == WEIR_MAP_REGIONS;
 }
 
 uint32_t weir_map_value_size(enum weir_map map, const struct weir_meta *meta)

@@ -44,6 +44,9 @@ const char *const weir_map_names[WEIR_MAPS] = {
 	[WEIR_MAP_USED] = "weir_used",
 	[WEIR_MAP_CHECKS] = "weir_checks",
 	[WEIR_MAP_BOUNDED] = "weir_bounded",
+	[WEIR_MAP_HOPS] = "weir_hops",
+	[WEIR_MAP_HOP_STATE] = "weir_hop_state",
+	[WEIR_MAP_REGIONS] = "weir_regions",
 	[WEIR_MAP_META] = "weir_meta",
 };
 
@@ -97,8 +100,8 @@ static int plan_meta(const struct weir_options *options, struct weir_meta *meta)
 /* What the loader looks into; the programs alone use the others. */
 static bool is_mapped(enum weir_map map)
 {
-	return weir_map_is_mappable(map) && map != WEIR_MAP_UP && map != WEIR_MAP_WAITS &&
-	       map != WEIR_MAP_FLOWS;
+	return weir_map_is_mappable(map) && map != WEIR_MAP_UP && map != WEIR_MAP_HOPS &&
+	       map != WEIR_MAP_WAITS && map != WEIR_MAP_FLOWS;
 }
 
 static int map_memory(struct weir *weir, enum weir_map map, const struct weir_meta *meta)

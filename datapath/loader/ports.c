@@ -379,6 +379,7 @@ int weir_destroy(struct weir *weir)
 	remove_ports(weir);
 	for (enum weir_program program = 0; program < WEIR_PROGRAMS; program++)
 		weir_unpin(weir, weir_program_names[program]);
+	weir_hops_unpin(weir);
 	for (int map = WEIR_MAPS - 1; map >= 0; map--)
 		weir_unpin(weir, weir_map_names[map]);
 	if (weir->pin_dir && rmdir(weir->pin_dir) && errno != EBUSY && errno != ENOTEMPTY)

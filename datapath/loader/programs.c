@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The programs: loaded onto the maps, pinned, and replaced when this build's differ from the pinned. The fast path
- * comes in two objects: the one that asks the kernel's flow table is tried first.
+ * comes in three objects: the one that asks the kernel's flow table is tried first, then the one that keeps the FIB's answers.
  *
  * An upgrade loads the new programs onto the old maps, so clocks, counters and tables go on, and then
  * updates each link in one step (BPF_LINK_UPDATE): every packet runs the old program or the new one.
@@ -18,6 +18,7 @@
 
 #include "internal.h"
 #include "weir_flow.skel.h"
+#include "weir_kept.skel.h"
 #include "weir_tc.skel.h"
 #include "weir_xdp.skel.h"
 
@@ -39,7 +40,7 @@ static int keep_warning(enum libbpf_print_level level, const char *format, va_li
 static uint64_t build_id(void)
 {
 	const void *(*const files[])(size_t *) = { weir_tc__elf_bytes, weir_xdp__elf_bytes,
-						   weir_flow__elf_bytes };
+						   weir_flow__elf_bytes, weir_kept__elf_bytes };
 	uint64_t hash = 0xcbf29ce484222325ULL;
 	size_t size;
 
@@ -135,6 +136,24 @@ static int load_xdp(struct weir *weir)
 	return error;
 }
 
+static int load_kept(struct weir *weir)
+{
+	struct weir_kept *kept = weir->hops ? weir_kept__open() : NULL;
+	int error;
+
+	if (!weir->hops)
+		return weir_fail(EOPNOTSUPP, "changes of neighbours are not counted");
+	if (!kept)
+		return cannot_open();
+	kept->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
+	kept->rodata->weir_v4_units = weir_meta(weir)->v4_units;
+	kept->rodata->weir_line_count = weir_meta(weir)->slots * 2;
+	kept->rodata->weir_hop_count = weir_hop_count();
+	error = load_object(weir, kept->obj);
+	weir_kept__destroy(kept);
+	return error;
+}
+
 static int load_flow(struct weir *weir)
 {
 	struct weir_flow *flow = weir->no_flow ? NULL : weir_flow__open();
@@ -147,6 +166,7 @@ static int load_flow(struct weir *weir)
 	flow->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
 	flow->rodata->weir_v4_units = weir_meta(weir)->v4_units;
 	flow->rodata->weir_line_count = weir_meta(weir)->slots * 2;
+	flow->rodata->weir_hop_count = weir_hop_count();
 	error = load_object(weir, flow->obj);
 	weir_flow__destroy(flow);
 	return error;
@@ -162,9 +182,14 @@ static int load_programs(struct weir *weir)
 	if (load_flow(weir)) {
 		snprintf(weir->flow_reason, sizeof(weir->flow_reason), "%s", weir_error());
 		verifier_words[0] = 0;
-		error = load_xdp(weir);
-		if (error)
-			return error;
+		if (load_kept(weir)) {
+			if (weir->hops)
+				snprintf(weir->hops_reason, sizeof(weir->hops_reason), "%s", weir_error());
+			verifier_words[0] = 0;
+			error = load_xdp(weir);
+			if (error)
+				return error;
+		}
 	}
 	error = load_tc(weir);
 	weir_meta_store(weir, flow_lookup, !weir->flow_reason[0]);
@@ -247,6 +272,8 @@ int weir_program_fd(struct weir *weir, const char *name)
 			return fcntl(weir->program_fd[i], F_DUPFD_CLOEXEC, 0);
 	if (!strcmp(name, "weir_refused"))
 		return weir_refused_fd(weir);
+	if (!strcmp(name, "weir_updated_first") && weir->hops)
+		return weir_hops_fd(weir);
 	return weir_fail(ENOENT, "there is no program %s", name);
 }
 

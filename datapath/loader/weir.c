@@ -56,6 +56,7 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 		return weir_fail(ENOMEM, "no memory for a handle");
 	weir->no_tcx = options->no_tcx;
 	weir->no_flow = options->no_flow;
+	weir->no_hops = options->no_hops;
 	error = weir_maps_open(weir, options, &maps_reused);
 	if (error)
 		goto cleanup;
@@ -77,6 +78,7 @@ int weir_open(const char *pin_dir, const struct weir_options *options, struct we
 		goto cleanup;
 	if (maps_reused)
 		weir_links_take(weir);
+	weir_hops_open(weir);
 	error = weir_programs_open(weir, maps_reused, &replaced);
 	if (error)
 		goto cleanup;
@@ -102,6 +104,7 @@ void weir_close(struct weir *weir)
 			close(weir->program_fd[program]);
 	weir_prefixes_close(weir);
 	weir_refused_close(weir);
+	weir_hops_close(weir);
 	weir_maps_close(weir);
 	weir_free(weir);
 }

@@ -21,7 +21,8 @@ struct weir_options {
 	uint32_t domains; /* 1 */
 	uint32_t no_tcx; /* 1: attach by clsact even where there is tcx */
 	uint32_t no_flow; /* 1: the fast path without flow table even where the kernel has one */
-	uint32_t reserved[2];
+	uint32_t no_hops; /* 1: the fast path asks the kernel for the way of every packet */
+	uint32_t reserved;
 };
 
 struct weir_line_spec {
@@ -205,6 +206,15 @@ int weir_bounded_read(struct weir *weir, struct weir_bounded_spec *out, uint32_t
  * they are not known, and each packet's source is looked up, as it is until the first call.
  */
 int weir_sources_write(struct weir *weir, const uint32_t *addresses, uint32_t count);
+/*
+ * The fast path keeps answers of the kernel's FIB while routes are of the generation that weir_routes_look saw, if those who read
+ * them since found them plain: what the answer is depends on the destination and on where a packet comes in, and on nothing else.
+ * `regions`: WEIR_REGIONS numbers (weir/abi/hop.h), all 0 where nothing is known of them; NULL: routes are not plain.
+ * weir_hops_reason: why nothing is kept on this kernel; "" = it is.
+ */
+int weir_routes_look(struct weir *weir);
+int weir_routes_plain(struct weir *weir, const uint16_t *regions);
+const char *weir_hops_reason(struct weir *weir);
 /* Which neighbours XDP sent to since the last call: a byte for each end (14 of the last 16 bits) of a
  * hardware address. Returns how many are set. */
 int weir_used_take(struct weir *weir, uint8_t *out, uint32_t size);

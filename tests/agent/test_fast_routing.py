@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from weir.adapters.kernel_routes import RouteFacts
+from weir.adapters.plain_routes import NO_REGIONS
 from weir.agent import routing
 
 LAN, WAN, SECOND_WAN = 2, 3, 4
@@ -18,7 +19,18 @@ TWO_GATEWAYS = RouteFacts(largest_bytes={WAN: 0, SECOND_WAN: 0})
 
 
 class Datapath:
+    """`told`: what it was told of routes since it last looked at their generation, oldest first."""
+
+    def __init__(self) -> None:
+        self.told: list[bytes | None] = []
+
     def refuse_sources(self, addresses: Iterable[int] | None) -> None: ...
+
+    def look_at_routes(self) -> None:
+        self.told.clear()
+
+    def routes_are_plain(self, regions: bytes | None) -> None:
+        self.told.append(regions)
 
     def take_used(self) -> bytes:
         return b""
@@ -54,6 +66,26 @@ def test_the_second_gateway_of_a_route_is_known_at_once(kernel: Kernel) -> None:
     followed.follow(threading.Lock(), lambda: told.append(2))
     assert (followed.largest(WAN), told) == (0, [2])
     assert followed.largest(LAN) > 0
+
+
+def test_what_was_read_of_routes_is_said_of_their_generation_before(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change while they are read is of a later one."""
+    datapath = Datapath()
+
+    def read() -> RouteFacts:
+        assert datapath.told == [], "the generation is noted first"
+        return kernel.facts
+
+    monkeypatch.setattr(routing, "read_route_facts", read)
+    followed = routing.Routing(datapath)
+    kernel.facts = RouteFacts(regions=NO_REGIONS)
+    followed.begin()
+    assert datapath.told == [NO_REGIONS]
+    kernel.facts, kernel.now_s = TWO_GATEWAYS, kernel.now_s + 1
+    followed.follow(threading.Lock(), lambda: None)
+    assert datapath.told == [None]
 
 
 def test_looking_at_many_routes_that_change_all_the_time_takes_its_share(kernel: Kernel) -> None:

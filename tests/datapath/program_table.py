@@ -24,11 +24,15 @@ TC = {
     "weir_ingress": "tc ingress: upload class by source into the mark",
     "weir_egress": "tc egress: class, clocks of all levels, pace, police or HTB",
 }
-WATCH = {"weir_refused": "tracepoint: packets that XDP redirected and a device refused"}
+WATCH = {
+    "weir_refused": "tracepoint: packets that XDP redirected and a device refused",
+    "weir_updated_first": "tracepoint: a neighbour has changed; five more are like it",
+}
 READ = {"weir_read": "iterator: the counters of 64 lines a step, for the API"}
 FAST = {
     "weir_fast": "XDP: route, class, clocks; drop, redirect or pass up",
-    "weir_fast, flow table": "the same, asking the kernel's flow table and translating addresses",
+    "weir_fast, nothing kept": "the same, asking the FIB for each packet",
+    "weir_fast, flow table": "as the first, asking the kernel's flow table and translating addresses",
 }
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "bpf-programs.md"
 
@@ -89,6 +93,8 @@ def measured() -> Section:
     with Datapath.open(None, capacity=64, flow=False) as datapath:
         for name in (*TC, "weir_fast"):
             figures[name] = _figures(datapath, name)
+    with Datapath.open(None, capacity=64, flow=False, hops=False) as datapath:
+        figures["weir_fast, nothing kept"] = _figures(datapath, "weir_fast")
     with Datapath.open(None, capacity=64) as datapath:
         if not datapath.flow_reason():
             figures["weir_fast, flow table"] = _figures(datapath, "weir_fast")
@@ -97,7 +103,8 @@ def measured() -> Section:
             figures["weir_read"] = _figures_of(bpf_run.program_of_link(link))
             os.close(link)
         datapath.watch_refused()
-        figures["weir_refused"] = _figures(datapath, "weir_refused")
+        for name in WATCH:
+            figures[name] = _figures(datapath, name)
     return Section(platform.release(), compiler(), figures)
 
 

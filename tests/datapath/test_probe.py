@@ -18,6 +18,7 @@ def test_every_capability_has_a_verdict_and_a_reason(own_namespace: None) -> Non
         "tcx",
         "edt-pacing",
         "xdp-flow-lookup",
+        "xdp-kept-routes",
         "clsact",
         "xdp-native",
         "xdp-generic",

@@ -104,6 +104,7 @@ class Datapath:
         domains: int = 1,
         tcx: bool = True,
         flow: bool = True,
+        hops: bool = True,
     ) -> Datapath:
         """Load the programs, or take over what is pinned in `pin_dir` (a folder on a bpffs; see
         `mount_bpffs`). None pins nothing: all goes when the handle is closed.
@@ -121,6 +122,7 @@ class Datapath:
             domains=domains,
             no_tcx=not tcx,
             no_flow=not flow,
+            no_hops=not hops,
         )
         handle, reused = ctypes.c_void_p(), ctypes.c_int()
         where = None if pin_dir is None else os.fsencode(pin_dir)
@@ -258,6 +260,21 @@ class Datapath:
             return
         held = list(addresses)
         self._call("weir_sources_write", (ctypes.c_uint32 * max(len(held), 1))(*held), len(held))
+
+    def look_at_routes(self) -> None:
+        """Note of which generation the kernel's routes are, before they are read. Raises `ApplyFailed`."""
+        self._call("weir_routes_look")
+
+    def routes_are_plain(self, regions: bytes | None) -> None:
+        """What routes of the generation that was noted say. None: the kernel's answer may depend on more than
+        the destination and the port that a packet came in by. Else the fast path keeps answers over IPv4 as
+        long as routes stay of that generation; `regions` are `plain_routes.NO_REGIONS` or of that kind."""
+        self._call("weir_routes_plain", regions)
+
+    def hops_reason(self) -> str:
+        """Why the fast path keeps no answers of the kernel's FIB here; "" when it does."""
+        library, handle = self.native()
+        return bytes(library.weir_hops_reason(handle)).decode(errors="replace")
 
     def watch_refused(self) -> None:
         """From now on count packets that XDP sends by a port and its device does not take, as long as this

@@ -32,7 +32,8 @@ class Options(Structure):
         ("domains", c_uint32),
         ("no_tcx", c_uint32),
         ("no_flow", c_uint32),
-        ("reserved", c_uint32 * 2),
+        ("no_hops", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -145,6 +146,8 @@ _PROTOTYPES = {
     "weir_bounded_read": [c_void_p, c_void_p, c_uint32],
     "weir_sources_write": [c_void_p, c_void_p, c_uint32],
     "weir_refused_watch": [c_void_p],
+    "weir_routes_look": [c_void_p],
+    "weir_routes_plain": [c_void_p, c_char_p],
     "weir_used_take": [c_void_p, c_void_p, c_uint32],
     "weir_classes_write": [c_void_p, c_void_p, c_uint32],
     "weir_classes_read": [c_void_p, c_void_p, c_uint32],
@@ -202,6 +205,8 @@ def load_library(path: Path) -> ctypes.CDLL:
     library.weir_error.restype = c_char_p
     library.weir_flow_reason.argtypes = [c_void_p]
     library.weir_flow_reason.restype = c_char_p
+    library.weir_hops_reason.argtypes = [c_void_p]
+    library.weir_hops_reason.restype = c_char_p
     return library
 
 

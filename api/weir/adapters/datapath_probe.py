@@ -100,6 +100,12 @@ def _try_flow_table(datapath: Datapath) -> str:
     return "the fast path asks the kernel's flow table"
 
 
+def _try_kept_routes(datapath: Datapath) -> str:
+    if reason := datapath.hops_reason():
+        raise _Refused(reason)
+    return "the fast path keeps what the kernel's FIB said while it is so"
+
+
 def _try_pacing(datapath: Datapath) -> str:
     """Of five packets at once, of 16 ms each at 500 kbit/s, the last has to take four times that."""
     _run("tc", "qdisc", "replace", "dev", "probe0", "root", "fq")
@@ -159,6 +165,7 @@ def _with_programs(lib: Path | None) -> list[Capability]:
         (True, "tcx", lambda datapath: _try_hook(datapath, "tcx")),
         (True, "edt-pacing", _try_pacing),
         (True, "xdp-flow-lookup", _try_flow_table),
+        (True, "xdp-kept-routes", _try_kept_routes),
         (False, "clsact", lambda datapath: _try_hook(datapath, "clsact")),
     ]
     found: list[Capability] = []

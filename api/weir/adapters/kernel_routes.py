@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from weir.adapters.datapath_records import ANY_SIZE
+from weir.adapters.plain_routes import PlainRoutes
 from weir.adapters.rtnl_dump import attributes, dump
 from weir.adapters.uplink_routes import LAST_TABLE, TABLES
 from weir.model.problem import Unavailable
@@ -41,6 +42,8 @@ class RouteFacts:
     """A route does not say which interfaces it leaves by."""
     kept: set[int] = field(default_factory=set)
     """The interfaces of uplinks that connections keep, by index."""
+    regions: bytes | None = None
+    """Where answers of the FIB over IPv4 are alike, as `PlainRoutes.regions`; None: they may not be kept."""
 
     def largest(self, ifindex: int) -> int:
         return 0 if self.hidden else self.largest_bytes.get(ifindex, ANY_SIZE)
@@ -50,13 +53,19 @@ def read_route_facts() -> RouteFacts:
     """From all tables of this thread's network namespace. Raises `Unavailable`."""
     facts = RouteFacts()
     defaults: dict[tuple[int, ...], int] = {}
+    plain = PlainRoutes()
     try:
         for family in (socket.AF_INET, socket.AF_INET6):
             for body in dump(_GET_ROUTE, _ROUTE.pack(family, *[0] * 8)):
+                found = attributes(body, _ROUTE.size)
+                if body[0] == socket.AF_INET:
+                    table = _number(found[_TABLE]) if _TABLE in found else body[4]
+                    plain.note(_ROUTE.unpack_from(body), table, found)
                 if body[7] == _UNICAST:
-                    _note_ways(facts, defaults, body)
+                    _note_ways(facts, defaults, body, found)
                 elif body[7] in _REFUSED and body[0] == socket.AF_INET:
-                    _note_refused(facts, body)
+                    _note_refused(facts, body, found)
+        facts.regions = plain.regions()
     except OSError as error:
         raise Unavailable(f"the routes cannot be read: {error.strerror}", code="netlink") from error
     facts.kept = {ifindex for key, ifindex in defaults.items() if TABLES <= key[2] <= LAST_TABLE}
@@ -65,9 +74,10 @@ def read_route_facts() -> RouteFacts:
     return facts
 
 
-def _note_ways(facts: RouteFacts, defaults: dict[tuple[int, ...], int], body: bytes) -> None:
+def _note_ways(
+    facts: RouteFacts, defaults: dict[tuple[int, ...], int], body: bytes, found: dict[int, bytes]
+) -> None:
     family, length, _, tos, table, *_ = _ROUTE.unpack_from(body)
-    found = attributes(body, _ROUTE.size)
     if _MULTIPATH in found:
         facts.largest_bytes.update(dict.fromkeys(_next_hops(found[_MULTIPATH]), 0))
         return
@@ -88,8 +98,8 @@ def _note_ways(facts: RouteFacts, defaults: dict[tuple[int, ...], int], body: by
         defaults[key] = ifindex
 
 
-def _note_refused(facts: RouteFacts, body: bytes) -> None:
-    address = int.from_bytes(attributes(body, _ROUTE.size).get(_DST, bytes(4)), "big")
+def _note_refused(facts: RouteFacts, body: bytes, found: dict[int, bytes]) -> None:
+    address = int.from_bytes(found.get(_DST, bytes(4)), "big")
     if body[1] != 32 and address != _LOOPBACK:
         facts.refused = None
     elif facts.refused is not None and body[1] == 32:

@@ -34,6 +34,8 @@ class Told(Protocol):
 
     def refuse_sources(self, addresses: Iterable[int] | None) -> None: ...
     def take_used(self) -> bytes: ...
+    def look_at_routes(self) -> None: ...
+    def routes_are_plain(self, regions: bytes | None) -> None: ...
 
 
 class Routing:
@@ -46,8 +48,10 @@ class Routing:
 
     def begin(self) -> None:
         """Before ports are decided on. Raises `Unavailable`."""
+        self._datapath.look_at_routes()
         self._facts = read_route_facts()
         self._datapath.refuse_sources(self._facts.refused)
+        self._datapath.routes_are_plain(self._facts.regions)
 
     def largest(self, ifindex: int) -> int:
         """The largest packet in bytes that XDP may send by an interface; 0 = none."""
@@ -66,13 +70,16 @@ class Routing:
         if self._saved_s <= 0:
             return max(REST_S, -self._saved_s / SHARE)
         before = self._facts
+        with lock:
+            self._datapath.look_at_routes()
         facts = read_route_facts()
         self._saved_s -= time.monotonic() - now_s
-        if facts.refused != before.refused:
-            with lock:
+        with lock:
+            if facts.refused != before.refused:
                 self._datapath.refuse_sources(facts.refused)
+            self._datapath.routes_are_plain(facts.regions)
         self._facts = facts
-        if replace(before, refused=None) != replace(facts, refused=None):
+        if replace(before, refused=None, regions=None) != replace(facts, refused=None, regions=None):
             changed()
         return LOOK_S
 

@@ -9,7 +9,9 @@
  *                        `cost` also the share controller, which lends a class less or more than its rate.
  *   weir_up              BPF: what XDP sent up the stack lately (bpf/held.h).
  *   struct weir_used     BPF sets bytes; the loader takes them back to 0.
- *   struct weir_quantum  BPF, each CPU its own.
+ *   struct weir_quantum, weir_hop
+ *                        BPF, each CPU its own.
+ *   struct weir_hop_state BPF counts changes of neighbours; all else in it, and weir_regions: the loader.
  *   struct weir_round_trips
  *                        BPF; a row changes hands by compare-and-swap on `line`.
  *   struct weir_losses   BPF; likewise.
@@ -29,6 +31,7 @@
 
 #include <linux/types.h>
 
+#include "weir/abi/hop.h"
 #include "weir/abi/line.h"
 #include "weir/abi/port.h"
 #include "weir/abi/tables.h"

@@ -43,6 +43,7 @@ const USE: Record<string, readonly [string, string]> = {
     "the fast path for filtered and translated traffic",
     "such traffic takes the kernel's own path",
   ],
+  "xdp-kept-routes": ["the fast path with fewer instructions", "the FIB is asked for every packet"],
   vlan: ["VLAN interfaces", "none can be made"],
   frr: ["static and dynamic routes", "no routes but those of the interfaces"],
 };
