@@ -259,6 +259,11 @@ def test_waits_that_are_not_known_are_told_by_direction() -> None:
     assert at(judge(healthy(queue=unseen)), "queue").unknown == waits
 
 
+def test_what_an_htb_class_drops_is_said_to_be_unknown() -> None:
+    held = line(classful=frozenset(("download",)))
+    assert at(judge(healthy(queue=held)), "queue").unknown == ("what its HTB class drops (download)",)
+
+
 def test_a_slow_check_is_a_slow_internet_unless_packets_of_the_customer_tell_otherwise() -> None:
     slow = Uplink("fiber", "up", "c1: answer in 420.0 ms", 420_000.0, 0.0)
     found = judge(healthy(checked=slow, internet_round_trip_us=None)).culprit

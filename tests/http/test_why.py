@@ -148,6 +148,16 @@ def test_an_upload_that_is_policed_says_so(api: Client, world: World) -> None:
 
 
 @pytest.mark.usefixtures("customers")
+def test_what_the_class_of_a_port_with_htb_drops_is_not_known(api: Client, world: World) -> None:
+    seconds(world, 12, acme=(M, 5 * M))
+    said = "what its HTB class drops (upload)"
+    assert said not in place(why(api, queue="acme"), "queue")["not_known"]
+    world.parts.stats.router.status["shapers"]["wan0"]["mode"] = "htb"
+    found = place(why(api, queue="acme"), "queue")
+    assert (found["state"], said in found["not_known"]) == ("clear", True)
+
+
+@pytest.mark.usefixtures("customers")
 def test_errors_of_the_port_are_counted_over_time_and_not_since_the_start(api: Client, world: World) -> None:
     lan = world.agent.interfaces[0]
     assert lan["rx_errors"] == OLD_ERRORS

@@ -127,6 +127,7 @@ def _clear(place: Place, line: Line) -> Judged:
     said = ", ".join(f"{way} {_used(flow)}" for way, flow in flows)
     numbers = tuple(number for way, flow in flows for number in _numbers(flow, way))
     unseen = tuple(f"how long packets wait ({way})" for way, flow in flows if not recent(flow.waits_us))
+    unseen += tuple(f"what its HTB class drops ({way})" for way in WAYS if way in line.classful)
     return Judged(
         place, line.name, "clear", f"{line.name} is within its limits: {said}.", "", numbers, (), unseen
     )

@@ -88,6 +88,7 @@ class Taker:
 @dataclass(frozen=True, slots=True)
 class Line:
     """A queue. `policed` says for a direction why nothing waits there, `unmeasured` why there are no
+    figures. In `classful` directions an HTB class holds its packets, and what that drops is not in the
     figures."""
 
     id: str
@@ -97,6 +98,7 @@ class Line:
     policed: Mapping[Way, str] = field(default_factory=dict)
     takers: Mapping[Way, Taker] = field(default_factory=dict)
     unmeasured: str = ""
+    classful: frozenset[Way] = frozenset()
 
     def flow(self, way: Way) -> Flow:
         return self.upload if way == "upload" else self.download

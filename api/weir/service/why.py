@@ -272,9 +272,9 @@ def _lines(document: Document, queues: Sequence[Queue], stats: StatsService, tol
     if not queues:
         return []
     found = stats.queues([queue.id for queue in queues])
-    policed = _policed(stats, told)
+    modes = _modes(stats, told)
     return [
-        _line(document, queue, stats, told["queue_id"], (row, found["stale_reason"], policed))
+        _line(document, queue, stats, told["queue_id"], (row, found["stale_reason"], modes))
         for queue, row in zip(queues, found["items"], strict=True)
     ]
 
@@ -284,9 +284,9 @@ def _line(
     queue: Queue,
     stats: StatsService,
     asked: str,
-    figures: tuple[Json, str | None, Mapping[Way, str]],
+    figures: tuple[Json, str | None, _Modes],
 ) -> Line:
-    row, stale, policed = figures
+    row, stale, modes = figures
     recent, day = stats.history(queue.id, "2m"), stats.history(queue.id, "24h")
     flows = {way: _flow(queue, way, row, recent[way], day[way]["rate_bps"]) for way in WAYS}
     unmeasured = stale or ("" if row["live"] else stats.unmeasured(queue.id) or UNMEASURED)
@@ -295,9 +295,10 @@ def _line(
         queue.name,
         flows["upload"],
         flows["download"],
-        policed,
+        modes.policed,
         {} if queue.id == asked else _takers(document, queue, stats, asked),
         unmeasured,
+        modes.classful,
     )
 
 
@@ -328,18 +329,29 @@ def _flow(queue: Queue, way: Way, row: Json, recent: Json, day: Sequence[float |
     )
 
 
-def _policed(stats: StatsService, told: Json) -> dict[Way, str]:
-    """Why nothing waits in a direction: upload is limited where it leaves to the internet, download where it
+class _Modes(NamedTuple):
+    """As in `Line`."""
+
+    policed: Mapping[Way, str]
+    classful: frozenset[Way]
+
+
+def _modes(stats: StatsService, told: Json) -> _Modes:
+    """How both directions are shaped: upload is limited where it leaves to the internet, download where it
     leaves to the device."""
     shapers = (stats.router.status or {}).get("shapers") or {}
     sides: tuple[tuple[Way, Json | None], ...] = (("upload", told["uplink"]), ("download", told["access"]))
-    found: dict[Way, str] = {}
+    policed: dict[Way, str] = {}
+    classful: set[Way] = set()
     for way, side in sides:
         for name in [item["name"] for item in side["links"]] if side else []:
-            if shapers.get(name, {}).get("mode") == "police":
+            mode = shapers.get(name, {}).get("mode")
+            if mode == "police":
                 reason = clause(shapers[name].get("reason") or "nothing waits there")
-                found.setdefault(way, f"{name} is policed ({reason})")
-    return found
+                policed.setdefault(way, f"{name} is policed ({reason})")
+            if mode == "htb":
+                classful.add(way)
+    return _Modes(policed, frozenset(classful))
 
 
 def _takers(document: Document, parent: Queue, stats: StatsService, asked: str | None) -> dict[Way, Taker]:
