@@ -16,8 +16,9 @@ import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from operator import attrgetter
 from pathlib import Path
 
 from bench import forwarding, trees
@@ -32,6 +33,8 @@ LEAVES = 256
 ROUNDS = 3
 RUN_MS = 50
 TABLE = plan.ROOT / "docs" / "instructions.md"
+NOWHERE = Configuration("nowhere", trees.unshaped, "nowhere")
+"""What making a packet costs."""
 GATES = {"insn-paced": ("edt", "mq-fq"), "insn-fast": ("fast", "wire")}
 """Ratio -> what is divided by what."""
 
@@ -87,12 +90,19 @@ def measured(names: Sequence[str] = tuple(WHAT)) -> dict[str, float]:
             Configuration("fast", shaped.fast(LEAVES), "wire", own_xdp=True, before=shaped.keep_answers),
         ]
         wanted = [configuration for configuration in every if configuration.name in names]
-        wanted.append(Configuration("nowhere", trees.unshaped, "nowhere"))
-        rig = stack.enter_context(forwarding.Rig(wanted, LEAVES))
-        rates = rig.measure(ROUNDS, RUN_MS)
-    making = statistics.median(1e9 / rate.made for rate in rates.pop("nowhere"))
+        rig = stack.enter_context(forwarding.Rig([*wanted, NOWHERE], LEAVES))
+        return per_packet(rig)
+
+
+def per_packet(
+    rig: forwarding.Rig, figure: Callable[[forwarding.Rate], float] = attrgetter("counted")
+) -> dict[str, float]:
+    """Instructions of each configuration of a rig that has `NOWHERE` as well, for each packet that is
+    counted in `figure`."""
+    rates = rig.measure(ROUNDS, RUN_MS)
+    making = statistics.median(1e9 / rate.made for rate in rates.pop(NOWHERE.name))
     return {
-        name: round(statistics.median(1e9 / rate.counted for rate in found) - making, 1)
+        name: round(statistics.median(1e9 / figure(rate) for rate in found) - making, 1)
         for name, found in rates.items()
     }
 

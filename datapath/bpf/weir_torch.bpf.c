@@ -385,11 +385,14 @@ static __always_inline bool torch_read_frame(const void *frame, struct torch_pac
 	return true;
 }
 
-/* Its arguments: where it came from, the program, the map's entry, an error, the map's type, its id, the entry's place. */
-SEC("tp_btf/xdp_redirect")
+/*
+ * Arguments as words: Linux 6.12 refuses to give a typed program the map's entry, a `const void *`. They
+ * are: where it came from, the program, the map's entry, an error, the map's type, its id, the entry's place.
+ */
+SEC("raw_tp/xdp_redirect")
 int torch_fast(__u64 *arguments)
 {
-	const struct net_device *from = (const struct net_device *)arguments[0];
+	__u32 from = BPF_CORE_READ((const struct net_device *)arguments[0], ifindex);
 	__u32 place = arguments[6], weight = 1, from_place;
 	struct torch_packet packet = { .segments = 1 };
 	struct weir_torch_state *state = torch_state();
@@ -401,7 +404,7 @@ int torch_fast(__u64 *arguments)
 		return 0;
 	torch_passed(state);
 	to = weir_port_at(place);
-	came = torch_ifindex && (__u32)from->ifindex == torch_ifindex;
+	came = torch_ifindex && from == torch_ifindex;
 	if (torch_ifindex && !came && to->ifindex != torch_ifindex && to->lower != torch_ifindex)
 		return 0;
 	if (!torch_take(state, &state->fast, &weight) ||
@@ -412,7 +415,7 @@ int torch_fast(__u64 *arguments)
 		torch_count(state, &seen, came ? WEIR_TORCH_RECEIVED : WEIR_TORCH_SENT, 1, weight, true);
 		return 0;
 	}
-	if (torch_is_wanted(weir_port_find(from->ifindex, &from_place), &seen.source))
+	if (torch_is_wanted(weir_port_find(from, &from_place), &seen.source))
 		torch_count(state, &seen, WEIR_TORCH_RECEIVED, 1, weight, true);
 	if (torch_is_wanted(to, &seen.destination))
 		torch_count(state, &seen, WEIR_TORCH_SENT, 1, weight, true);

@@ -23,8 +23,8 @@ Json = dict[str, Any]
 GAP_S = 1.0
 LOOK_S, BUSY_PACKETS = 0.02, 1000
 """From so many packets of the fast path in so long on, it is watched for a part of each second only."""
-LONGEST_S = 0.1
-"""That part, where so many are not of what is looked at; else one look is enough."""
+LONGEST_S = 0.03
+"""After so long a look is the last one, where so many are not of what is looked at; else the first one is."""
 NAMED_S = 0.2
 """So long the agent has for names; those that come later are shown in the next second."""
 MESSAGE_BYTES = 1 << 17
