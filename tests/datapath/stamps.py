@@ -6,9 +6,32 @@ from __future__ import annotations
 import struct
 import time
 
+from tests.datapath import packets as p
+from tests.datapath.loaded import Loaded
+
+SERVER, SERVER6 = "198.51.100.1", "2001:db8:100::1"
+MARK_SHIFT = 8
 SLOTS = range(16, 32)
 """One of sixteen neighbours is looked at in any second."""
 _ACK = 16
+
+
+def customer(slot: int) -> str:
+    return f"10.64.1.{slot}"
+
+
+def customer6(slot: int) -> str:
+    return f"2001:db8:64::{slot}"
+
+
+def with_customers(loaded: Loaded) -> Loaded:
+    """A customer for each slot, with a limit that nothing here reaches."""
+    loaded.mode("edt")
+    for slot in SLOTS:
+        loaded.classify(4, p.value4(customer(slot)), 32, slot)
+        loaded.classify(6, p.value6(customer6(slot)), 128, slot)
+        loaded.limit(slot, 10_000_000_000)
+    return loaded
 
 
 def looked_at(begun_ns: int = 1 << 29) -> int:

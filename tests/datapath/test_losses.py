@@ -14,13 +14,22 @@ import pytest
 from tests.datapath import packets as p
 from tests.datapath.bpf_run import NEXT
 from tests.datapath.loaded import DOWNLOAD, UPLOAD, Loaded
-from tests.datapath.stamps import SLOTS, looked_at, settle, stamped
+from tests.datapath.stamps import (
+    MARK_SHIFT,
+    SERVER,
+    SERVER6,
+    SLOTS,
+    customer,
+    customer6,
+    looked_at,
+    settle,
+    stamped,
+    with_customers,
+)
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import Losses
 from weir.model.problem import Invalid
 
-SERVER, SERVER6 = "198.51.100.1", "2001:db8:100::1"
-MARK_SHIFT = 8
 SIZE = 1000
 START = 5_000_000
 MORE_FRAGMENTS = 0x2000
@@ -29,14 +38,6 @@ EARLY_NS = 1 << 27
 """So that enough of the window is left."""
 Steps = list[tuple[float, int]]
 """Segments and their timestamps, as they pass."""
-
-
-def customer(slot: int) -> str:
-    return f"10.64.1.{slot}"
-
-
-def customer6(slot: int) -> str:
-    return f"2001:db8:64::{slot}"
 
 
 def after_a_while(steps: Steps) -> Iterator[tuple[float, int]]:
@@ -85,12 +86,7 @@ class Line:
 
 @pytest.fixture
 def router(loaded: Loaded) -> Loaded:
-    loaded.mode("edt")
-    for slot in SLOTS:
-        loaded.classify(4, p.value4(customer(slot)), 32, slot)
-        loaded.classify(6, p.value6(customer6(slot)), 128, slot)
-        loaded.limit(slot, 10_000_000_000)
-    return loaded
+    return with_customers(loaded)
 
 
 STORIES: dict[str, tuple[Steps, tuple[int, int]]] = {

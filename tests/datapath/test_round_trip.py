@@ -12,33 +12,27 @@ import pytest
 from tests.datapath import packets as p
 from tests.datapath.bpf_run import NEXT
 from tests.datapath.loaded import DOWNLOAD, UPLOAD, Loaded
-from tests.datapath.stamps import SLOTS, looked_at, stamped
+from tests.datapath.stamps import (
+    MARK_SHIFT,
+    SERVER,
+    SERVER6,
+    SLOTS,
+    customer,
+    customer6,
+    looked_at,
+    stamped,
+    with_customers,
+)
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_layout import layout_of
 from weir.adapters.datapath_records import RoundTrips
 from weir.model.problem import Invalid
 from weir.stats.round_trips import RoundTripTable
 
-SERVER, SERVER6 = "198.51.100.1", "2001:db8:100::1"
-MARK_SHIFT = 8
-
-
-def customer(slot: int) -> str:
-    return f"10.64.1.{slot}"
-
-
-def customer6(slot: int) -> str:
-    return f"2001:db8:64::{slot}"
-
 
 @pytest.fixture
 def router(loaded: Loaded) -> Loaded:
-    loaded.mode("edt")
-    for slot in SLOTS:
-        loaded.classify(4, p.value4(customer(slot)), 32, slot)
-        loaded.classify(6, p.value6(customer6(slot)), 128, slot)
-        loaded.limit(slot, 10_000_000_000)
-    return loaded
+    return with_customers(loaded)
 
 
 def down(router: Loaded, slot: int, value: int, echo: int, data: int = 500, port: int = 443) -> None:
