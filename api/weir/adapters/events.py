@@ -21,7 +21,15 @@ KernelTopic = Literal["links", "routes", "firewall", "classes"]
 
 _NETLINK_ADD_MEMBERSHIP, _SOL_NETLINK = 1, 270
 _NETLINK_NETFILTER = 12
-_RTNLGRP = {"link": 1, "tc": 4, "ipv4-address": 5, "ipv4-route": 7, "ipv6-address": 9, "ipv6-route": 11}
+_RTNLGRP = {
+    "link": 1,
+    "tc": 4,
+    "ipv4-address": 5,
+    "ipv4-route": 7,
+    "ipv4-rule": 8,  # after a change the fast path keeps nothing until routes were looked at
+    "ipv6-address": 9,
+    "ipv6-route": 11,
+}
 _NFNLGRP_NFTABLES = 7
 _NFT_TRACE = 17
 _NFNL_SUBSYS_NFTABLES = 10
@@ -37,6 +45,8 @@ _TOPICS: dict[int, KernelTopic] = {
     21: "links",
     24: "routes",  # RTM_NEWROUTE
     25: "routes",
+    32: "routes",  # RTM_NEWRULE
+    33: "routes",
     36: "links",  # RTM_NEWQDISC
     37: "links",
     40: "classes",  # RTM_NEWTCLASS
