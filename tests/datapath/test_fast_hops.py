@@ -243,10 +243,16 @@ def test_other_neighbours_leave_an_answer_alone(router: Router) -> None:
 
 
 def test_an_answer_is_of_the_port_that_the_packet_came_in_by(router: Router) -> None:
-    """As rules and VRFs may make it another."""
-    verdict, _ = router.fast.from_wan(p.frame4("192.0.2.9", FAR, 200))
-    assert verdict == XDP_PASS, "it would go back by the port it came by"
-    assert router.goes_to() != UP
+    """By a rule: what comes from the client goes out by wan0, what comes from there to the client."""
+    run("ip", "route", "replace", FAR_NET, "via", CLIENT)
+    run("ip", "route", "add", FAR_NET, "via", OTHER, "table", "77")
+    run("ip", "rule", "add", "iif", "lan0", "lookup", "77", "pref", "100")
+    let_keep(router.datapath)
+    for _ in range(2):
+        assert router.goes_to() == OTHER_MAC
+        verdict, after = router.fast.from_wan(p.frame4("192.0.2.9", FAR, 200))
+        assert (verdict, after[:6].hex(":")) == (XDP_REDIRECT, PEER_MAC)
+    assert kept(router.datapath) > 0
 
 
 def test_nothing_is_kept_of_routes_that_nobody_found_plain(router: Router) -> None:
@@ -321,6 +327,17 @@ def test_a_route_without_gateway_has_an_answer_for_each_address(router: Router) 
     for address, mac in ((WIDE, PEER_MAC), (other, OTHER_MAC)):
         run("ip", "neigh", "replace", address, "lladdr", mac, "dev", "wan0", "nud", "permanent")
     run("ip", "route", "add", "203.0.0.0/8", "dev", "wan0")
+    let_keep(router.datapath)
+    for _ in range(2):
+        assert (router.goes_to(WIDE), router.goes_to(other)) == (PEER_MAC, OTHER_MAC)
+    run("ip", "link", "add", "x0", "type", "veth", "peer", "name", "x1")
+    for name in ("x0", "x1"):
+        run("ip", "link", "set", name, "up")
+    run("ip", "address", "add", "192.0.2.1/24", "dev", "x0")
+    run("sysctl", "-qw", "net.ipv4.conf.x0.ignore_routes_with_linkdown=1")
+    run("ip", "route", "add", "203.1.0.0/16", "via", "192.0.2.2")
+    run("ip", "link", "set", "x1", "down")
+    until("its way is gone", lambda: "linkdown" in run("ip", "route", "show", "203.1.0.0/16"), within_s=10)
     let_keep(router.datapath)
     for _ in range(2):
         assert (router.goes_to(WIDE), router.goes_to(other)) == (PEER_MAC, OTHER_MAC)
