@@ -98,7 +98,7 @@ class IncidentService:
         is_away = now.router.lost_at is not None
         cores = None if is_away else now.router.system()["cpu_busy"]
         self._recorder.take(self._wall(), self._clock(), cores, list(self._happened(now)))
-        if self._clock() >= self._ranked_due:
+        if not is_away and self._clock() >= self._ranked_due:
             self._ranked_due = self._clock() + RANKED_S
             self._busy.append(_busiest(now))
 
