@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from types import SimpleNamespace
 
 import pytest
@@ -37,11 +38,15 @@ class Datapath:
 
 
 class Kernel:
-    """Whose routes take `look_s` to read."""
+    """Whose routes take `look_s` of a processor to read."""
 
     def __init__(self) -> None:
         self.now_s, self.look_s, self.looks = 1000.0, 0.02, 0
         self.facts = ONE_GATEWAY
+
+    @property
+    def worked_s(self) -> float:
+        return self.looks * self.look_s
 
     def read(self) -> RouteFacts:
         self.looks += 1
@@ -49,11 +54,25 @@ class Kernel:
         return self.facts
 
 
+class Commit(AbstractContextManager[None]):
+    """A lock that somebody else holds for `lasts_s`."""
+
+    def __init__(self, kernel: Kernel, lasts_s: float) -> None:
+        self._kernel, self._lasts_s = kernel, lasts_s
+
+    def __enter__(self) -> None:
+        self._kernel.now_s += self._lasts_s
+
+    def __exit__(self, *raised: object) -> None: ...
+
+
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
     monkeypatch.setattr(routing, "read_route_facts", made.read)
-    monkeypatch.setattr(routing, "time", SimpleNamespace(monotonic=lambda: made.now_s))
+    monkeypatch.setattr(
+        routing, "time", SimpleNamespace(monotonic=lambda: made.now_s, thread_time=lambda: made.worked_s)
+    )
     return made
 
 
@@ -88,12 +107,22 @@ def test_what_was_read_of_routes_is_said_of_their_generation_before(
     assert datapath.told == [None]
 
 
+def test_routes_are_looked_at_at_once_however_long_a_commit_was_waited_for(kernel: Kernel) -> None:
+    """Three seconds of waiting were counted as work, and the next change was seen two minutes later."""
+    followed = routing.Routing(Datapath())
+    followed.begin()
+    followed.follow(Commit(kernel, lasts_s=60.0), lambda: None)
+    kernel.facts, kernel.now_s = TWO_GATEWAYS, kernel.now_s + 0.001
+    followed.follow(threading.Lock(), lambda: None)
+    assert followed.largest(WAN) == 0
+
+
 def test_looking_at_many_routes_that_change_all_the_time_takes_its_share(kernel: Kernel) -> None:
     followed = routing.Routing(Datapath())
     followed.begin()
     kernel.look_s, kernel.looks, from_s = 3.0, 0, kernel.now_s
     while kernel.now_s < from_s + 3600:
         kernel.now_s += min(followed.follow(threading.Lock(), lambda: None), 0.1)
-    spent_s = kernel.looks * kernel.look_s
+    spent_s = kernel.worked_s
     assert spent_s <= 3600 * routing.SHARE + routing.SAVED_S + kernel.look_s
     assert spent_s >= 3600 * routing.SHARE * 0.9, "and it goes on looking"

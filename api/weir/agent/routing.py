@@ -22,7 +22,8 @@ LOOK_S = 30.0
 """Between two looks at routes without an event."""
 USED_S = 1.0
 SHARE = 0.02
-"""Of a processor that looking may take, however many routes there are and however often they change."""
+"""Of a processor that looking may take, however many routes there are and however often they change. The time
+that this thread waits, for the lock of a long commit or for a processor, is none of it."""
 SAVED_S = 1.0
 """So much of that share is kept for later: routes of a commit come one by one, and each is seen at once."""
 REST_S = 0.05
@@ -70,10 +71,11 @@ class Routing:
         if self._saved_s <= 0:
             return max(REST_S, -self._saved_s / SHARE)
         before = self._facts
+        worked_s = time.thread_time()
         with lock:
             self._datapath.look_at_routes()
         facts = read_route_facts()
-        self._saved_s -= time.monotonic() - now_s
+        self._saved_s -= time.thread_time() - worked_s
         with lock:
             if facts.refused != before.refused:
                 self._datapath.refuse_sources(facts.refused)
@@ -90,6 +92,6 @@ class Routing:
             marks = self._datapath.take_used()
         if not marks:
             return USED_S
-        started_s = time.monotonic()
+        worked_s = time.thread_time()
         use(neighbour for neighbour in stale_neighbours() if marks[used_mark(neighbour.mac)])
-        return max(USED_S, (time.monotonic() - started_s) / SHARE)
+        return max(USED_S, (time.thread_time() - worked_s) / SHARE)
