@@ -120,8 +120,18 @@ def shares(rig: Rig) -> tuple[float, dict[str, Any]]:
     return events[-2]["most_share_percent"], spins[-1] if spins else {}
 
 
+def found(rig: Rig, code: str) -> dict[str, Any]:
+    """The first finding of a code; nothing where there is none."""
+    return next((item for item in rig.agent.call("findings")["findings"] if item["code"] == code), {})
+
+
 def sentences(rig: Rig) -> dict[str, str]:
     return {item["code"]: item["sentence"] for item in rig.agent.call("findings")["findings"]}
+
+
+def has_fq(rig: Rig) -> bool:
+    tried = {item["id"]: item["available"] for item in rig.agent.call("status")["capabilities"]}
+    return bool(tried["qdisc-fq"])
 
 
 def most_share(rig: Rig) -> float:
@@ -151,6 +161,7 @@ def test_a_root_lock_is_found_by_its_waits_until_the_port_has_none(rig: Rig) -> 
     crowd(rig)
     with senders(rig):
         said = until("the finding", lambda: sentences(rig).get("lock-wait"))
+        remedies = [item["id"] for item in found(rig, "lock-wait")["remedies"]]
         sick = most_share(rig)
         rig.commit(Interface("held0", role="lan", addresses=("192.0.2.1/24",), shaper="auto"))
         command = "tc qdisc del dev held0 root"
@@ -161,6 +172,11 @@ def test_a_root_lock_is_found_by_its_waits_until_the_port_has_none(rig: Rig) -> 
     print(f"{said} Share of the core that spins most: {sick} %, healed {healed} %")
     assert re.match(r"core [01] spends .* of its time waiting for locks, .*all queues: .*held0", said)
     assert sick > 5 > 3 * healed
+    if has_fq(rig):
+        assert remedies == ["shaper"]
+    else:
+        assert remedies == ["remove-root", "kernel-with-fq"], "what was done here, and no shaper that heals"
+        assert "no shaper takes it away here, as `fq` does not work" in said
 
 
 @needs_two

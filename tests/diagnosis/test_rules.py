@@ -302,6 +302,26 @@ def test_a_finding_about_drops_names_the_reason_with_most_packets() -> None:
     assert said["numbers"][0]["threshold"] == 100
 
 
+@pytest.mark.parametrize(
+    ("unpaced", "offered"), [("", ["shaper"]), ("unknown qdisc", ["remove-root", "kernel-with-fq"])]
+)
+def test_a_shaper_is_offered_against_one_lock_only_where_it_can_pace(
+    unpaced: str, offered: list[str]
+) -> None:
+    sick = [
+        well(
+            step,
+            ports={"eth0": Port(4, "pfifo", 0, 0, unpaced), "eth1": Port(1, "noqueue", 0, 0)},
+            lock_waits=LockWindow(1.0, (LockRow(2, 250_000_000, 42_000),)),
+        )
+        for step in range(5)
+    ]
+    held = {item["code"]: item for item in findings_json(judged(sick), sick[-1])["findings"]}
+    for code in ("one-lock", "lock-wait"):
+        assert [item["id"] for item in held[code]["remedies"]] == offered
+        assert ("as `fq` does not work: unknown qdisc" in held[code]["sentence"]) == bool(unpaced)
+
+
 def test_a_finding_about_locks_names_the_ports_that_share_one() -> None:
     sick = [
         well(

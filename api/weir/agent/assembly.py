@@ -214,7 +214,7 @@ def _machine(
         rauc.Rauc(options.rauc_config), options.database.parent / "uploads", options.update_dir, restart
     )
     machine = Machine(data, data_partition.request_reset, restart, power_off)
-    looking = diagnosing.sampler(options.look_interval_s, uplinks, outside, library, stack)
+    looking = diagnosing.sampler(options.look_interval_s, uplinks, outside, configuration, library, stack)
     memory = JobMemory(lasting(options) / "jobs.json")
     jobs = Jobs(outside.jobs, memory, partial(updates.restart, "a job"), lambda: configuration.loaded)
     stack.callback(jobs.stop)

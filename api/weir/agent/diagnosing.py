@@ -39,7 +39,12 @@ from weir.tools import DROP_REASONS, IPERF, LOCK_WAITS, METER, SOFTIRQS, TORCH
 
 
 def sampler(
-    period_s: float, uplinks: UplinkMonitor, outside: Outside, library: str, stack: ExitStack
+    period_s: float,
+    uplinks: UplinkMonitor,
+    outside: Outside,
+    configuration: Configuration,
+    library: str,
+    stack: ExitStack,
 ) -> Sampler:
     """Looks from now on, until `stack` is left."""
     watches: dict[str, Watch[Any, Any]] = {
@@ -49,8 +54,15 @@ def sampler(
         "lock_waits": LockWatch(period_s, partial(LockRows, library)),
     }
     lookups = LookupTimes(partial(LookupMeter, library))
-    alerts, shown = outside.alerts, outside.certificates
-    looking = Sampler(period_s, uplinks.looks, alerts.looked, watches, lookups, certificates=shown.looks)
+    looking = Sampler(
+        period_s,
+        uplinks.looks,
+        outside.alerts.looked,
+        watches,
+        lookups,
+        certificates=outside.certificates.looks,
+        unpaced=configuration.executor.ports.unpaced,
+    )
     looking.start()
     stack.callback(looking.stop)
     return looking

@@ -49,9 +49,11 @@ class Sampler:
         lookups: LookupTimes | None = None,
         counters: Counters | None = None,
         certificates: Callable[[], Mapping[str, CertificateLook]] = dict,
+        unpaced: Callable[[str], str] = lambda ifname: "",
     ) -> None:
-        """`looked` gets the findings after each look, by the thread that looks. `watches`, by the
-        field of `Sample` that has what they find, are started and stopped with it."""
+        """`unpaced`: why `fq` does not work on an interface, "" as far as is known. `looked` gets the
+        findings after each look, by the thread that looks. `watches`, by the field of `Sample` that has what
+        they find, are started and stopped with it."""
         self._looked = looked
         self._watches = watches or {}
         self._lookups = lookups
@@ -59,6 +61,7 @@ class Sampler:
         self._period_s = period_s
         self._uplinks = uplinks
         self._certificates = certificates
+        self._unpaced = unpaced
         self._lock = threading.Lock()
         self._findings = Findings()
         self._sample: Sample | None = None
@@ -165,7 +168,7 @@ class Sampler:
                     received, overruns = _received(link.name)
                 except (OSError, ValueError):
                     continue  # it went meanwhile
-            found[link.name] = Port(link.tx_queues, link.qdisc, received, overruns)
+            found[link.name] = Port(link.tx_queues, link.qdisc, received, overruns, self._unpaced(link.name))
         return found
 
     def _run(self) -> None:

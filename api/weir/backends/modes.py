@@ -58,6 +58,11 @@ class PortModes:
         """Remember that fq could not be put in place on this very device (until it is recreated)."""
         self._refused_on[ifname, ifindex] = reason
 
+    def unpaced(self, ifname: str) -> str:
+        """Why `fq` does not work on an interface; "" as far as is known."""
+        of_device = (reason for (name, _), reason in list(self._refused_on.items()) if name == ifname)
+        return self._refusals.get("fq", "") or next(of_device, "")
+
     def leaf(self, waiting: Waiting) -> Leaf:
         """The qdisc below an HTB class whose packets are to wait so."""
         return leaf_of(waiting, self._refusals)

@@ -133,6 +133,10 @@ class PortsBackend:
         self._modes = modes
         self._fast = fast
 
+    def unpaced(self, ifname: str) -> str:
+        """As `PortModes.unpaced`."""
+        return self._modes.unpaced(ifname)
+
     def read(self) -> PortsState:
         qdiscs: dict[str, list[Qdisc]] = {}
         for qdisc in tc.qdiscs():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from weir.diagnosis.ports import shared_locks
+from weir.diagnosis.ports import PACING, shared_locks, unpaced
 from weir.diagnosis.processors import spent
 from weir.diagnosis.sample import LockWindow
 from weir.diagnosis.symptom import Number, Span, Symptom
@@ -31,7 +31,8 @@ def lock_waits(span: Span) -> Iterator[Symptom]:
     window = span.now.lock_waits
     if window is None:
         return
-    ports = ", ".join(sorted(port.subject for port in shared_locks(span)))
+    shared = sorted(port.subject for port in shared_locks(span))
+    ports = ", ".join(shared)
     working = {core.number for core in spent(span) if ports or core.softirq_share >= PACKETS_SHARE}
     shares = {core: share for core, share in spin_shares(window).items() if core in working}
     core = max(shares, key=lambda number: shares[number], default=None)
@@ -43,4 +44,6 @@ def lock_waits(span: Span) -> Iterator[Symptom]:
         Number("wait_most_us", longest_ns / 1000, "us"),
     )
     who = f"; one lock for all queues: {ports}" if ports else ""
-    yield Symptom("lock-wait", f"core {core}", numbers, who)
+    every = span.now.ports or {}
+    without = unpaced([every[name] for name in shared or every])
+    yield Symptom("lock-wait", f"core {core}", numbers, who + without, PACING if without else "")

@@ -24,12 +24,14 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An interface of the machine. `overruns` are packets that the card had no buffer for."""
+    """An interface of the machine. `overruns` are packets that the card had no buffer for. `unpaced`: why
+    `fq` does not work on it, "" as far as is known."""
 
     tx_queues: int
     qdisc: str
     rx_packets: int
     overruns: int
+    unpaced: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,14 @@ class Number:
 @dataclass(frozen=True, slots=True)
 class Symptom:
     """`code` is a key of `weir.diagnosis.texts.AILMENTS`; the first number is the one that is compared. `who`
-    is what the sentence says of the worst case, "" where it says nothing."""
+    is what the sentence says of the worst case, "" where it says nothing. `needs`: what its remedy would need
+    and is not there, "" where nothing is missing."""
 
     code: str
     subject: str
     numbers: tuple[Number, ...]
     who: str = ""
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

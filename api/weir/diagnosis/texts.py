@@ -49,6 +49,19 @@ _RENEW = Remedy(
     "Upload another chain and its key in one change. One by ACME is renewed by itself: "
     "its state says why its authority gave none.",
 )
+_WITHOUT_FQ = (
+    Remedy(
+        "remove-root",
+        "Take the root qdisc away: `tc qdisc del dev PORT root` where others made it; where the "
+        "interface's shaper is `htb`, the shaper `police`, which drops what is over a limit.",
+    ),
+    Remedy(
+        "kernel-with-fq",
+        "Start a kernel with `fq` (CONFIG_NET_SCH_FQ): without it the shaper `edt` polices "
+        "and heals nothing here.",
+    ),
+)
+"""In place of the shaper `edt`, where it would not heal."""
 _THREADS = Remedy(
     "threaded-napi",
     "Let threads that the scheduler knows take packets from the cards.",
@@ -171,10 +184,11 @@ AILMENTS: Mapping[str, Ailment] = {
         "notice",
         "A port has one lock for all cores",
         "{subject} has {queues_per_lock} queues behind one root qdisc, whose lock every core takes for "
-        "each packet.",
+        "each packet{who}.",
         (
             Remedy("shaper", "Let the port be paced: the interface's shaper `edt` has `fq` under `mq`, each "
                    "queue with a lock of its own."),
+            *_WITHOUT_FQ,
         ),
         under_load=False,
     ),
@@ -186,6 +200,7 @@ AILMENTS: Mapping[str, Ailment] = {
         (
             Remedy("shaper", "Let ports with several queues be paced: the interface's shaper `edt` has `fq` "
                    "under `mq`, each queue with a lock of its own."),
+            *_WITHOUT_FQ,
         ),
     ),
     "ring-overrun": Ailment(
@@ -318,10 +333,12 @@ def shown(number: Number) -> str:
 
 
 def remedies(symptom: Symptom) -> Sequence[Remedy]:
-    """What can be done about it; of a table of neighbors what is about this one."""
+    """What can be done about it here; of a table of neighbors what is about this one."""
     found = AILMENTS[symptom.code].remedies
     if symptom.code == "neighbours-full":
         return [item for item in found if item.id in (symptom.subject, "find-source")]
+    if symptom.code in ("one-lock", "lock-wait"):
+        return [item for item in found if (item in _WITHOUT_FQ) == bool(symptom.needs)]
     if symptom.code == "second-lookup" and symptom.subject != "all":
         return ()
     return found
