@@ -51,7 +51,7 @@ class Job(ConfigObject):
         Whole(
             1,
             8784,
-            label="Every, hours",
+            label="Hours between",
             help="Every so many hours, counted from when it was configured, instead of a time of day.",
         ),
     ] = None

@@ -127,6 +127,7 @@ function SignedInFrame() {
     { keys: "ctrl+k", label: "Search everything", run: () => setSearch(true) },
     { keys: "/", label: "Search", run: () => setSearch(true) },
     { keys: "?", label: "Show the keys", run: () => setHelp(true) },
+    { keys: "*", label: "In the navigation: pin a page, or unpin it" },
     ...ALL_NAV.filter((item) => item.keys !== "").map((item) => ({
       keys: item.keys,
       label: `Go to ${item.label}`,

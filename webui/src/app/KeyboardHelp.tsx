@@ -3,7 +3,7 @@ import { Kbd, Modal } from "@mantine/core";
 import { useState } from "react";
 import { activeBindings } from "./keyboard";
 
-const EVERYWHERE = new Set(["ctrl+k", "/", "?", "c", "d", "ctrl+z"]);
+const EVERYWHERE = new Set(["ctrl+k", "/", "?", "*", "c", "d", "ctrl+z"]);
 const rank = (keys: string): number => (keys.startsWith("g ") ? 2 : EVERYWHERE.has(keys) ? 1 : 0);
 
 export function KeyboardHelp({ onClose }: { onClose: () => void }) {

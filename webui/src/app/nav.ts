@@ -133,7 +133,7 @@ const OWN: Readonly<Record<Area, readonly NavItem[]>> = {
     { to: "/maintenance", page: "", label: "Maintenance", icon: IconPower, keys: "g c" },
     { to: "/diagnostics", page: "", label: "Diagnostics", icon: IconActivity, keys: "g d" },
     { to: "/tools", page: "", label: "Tools", icon: IconStethoscope, keys: "g z" },
-    { to: "/log", page: "", label: "Log", icon: IconLogs, keys: "" },
+    { to: "/log", page: "", label: "Log", icon: IconLogs, keys: "g e" },
     { to: "/about", page: "", label: "About", icon: IconInfoCircle, keys: "g a" },
   ],
 };

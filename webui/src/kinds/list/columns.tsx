@@ -71,12 +71,19 @@ export function Cell({ field, row }: { field: Field; row: Row }) {
   );
 }
 
+/** So many characters of a title are shown by one share of the room at 1440 px. */
+const TITLE_CHARS = 8;
+
+/** A column's width in its grid: a long title is given more of the room that is left over. */
+const widthOf = (leastPx: number, share: number, title: string): string =>
+  `minmax(${leastPx}px, ${Math.max(share, title.length / TITLE_CHARS)}fr)`;
+
 export function columnOf(field: Field): Column {
   const [leastPx, share] = WIDTH[field.type] ?? USUAL;
   return {
     id: field.name,
     title: field.label,
-    width: `minmax(${leastPx}px, ${share}fr)`,
+    width: widthOf(leastPx, share, field.label),
     leastPx,
     numeric: NUMERIC.has(field.type),
     field,
