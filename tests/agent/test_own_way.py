@@ -18,6 +18,7 @@ from lab import netns
 from tests.agent.rig import Rig
 from tests.polling import until
 from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.management import Management
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.sets import Set, SetEntry
 from weir.kinds.zone import Zone
@@ -117,10 +118,17 @@ CASES: dict[str, tuple[str, tuple[ConfigObject, ...]]] = {
     ),
     "answers": ("cuts-off-you", (shut(chain="output", destination=("10.64.0.0/24",)),)),
     "set": ("cuts-off-you", (Set("bad"), SetEntry("b1", "bad", f"{CLIENT}/32"), shut(source_set="bad"))),
+    "sources": ("cuts-off-you", (Management(sources=("10.65.0.0/16", "2001:db8::/32")),)),
+    "sources before a rule": (
+        "cuts-off-you",
+        (Management(sources=("10.65.0.0/16",)), shut(action="accept", source=(f"{CLIENT}/32",))),
+    ),
     "jump": (
         "cuts-off-you",
         (shut(action="jump", jump_to="own"), shut("inner", chain="own", source=("10.64.0.0/25",))),
     ),
+    "one of the sources": ("stays", (Management(sources=("10.64.0.0/30", "2001:db8::/32")),)),
+    "the loopback": ("stays", (shut(protocol="tcp", ports=(str(PORT),), source=("127.0.0.0/8", "::1/128")),)),
     "another host": ("stays", (shut(source=("10.64.0.9/32",)),)),
     "another port": ("stays", (shut(protocol="tcp", ports=("22", "443")),)),
     "an exception": (

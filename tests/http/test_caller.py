@@ -36,7 +36,7 @@ def proxied(peer: str, trusted: int, **said: str) -> Caller:
 
 
 FROM = {"X_FORWARDED_FOR": "192.168.88.20", "X_WEIR_REACHED": "192.168.88.1 443"}
-THERE = Caller("192.168.88.20", "192.168.88.1", 443, inner=INNER)
+THERE = Caller("192.168.88.20", "192.168.88.1", 443)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ THERE = Caller("192.168.88.20", "192.168.88.1", 443, inner=INNER)
             "127.0.0.1",
             1,
             {"X_WEIR_SSH": "192.168.88.20 50000 192.168.88.1 22"},
-            Caller("192.168.88.20", "192.168.88.1", 22, is_repeated=True, inner=INNER),
+            Caller("192.168.88.20", "192.168.88.1", 22, is_repeated=True),
         ),
         (
             "127.0.0.1",
             1,
             {**FROM, "X_FORWARDED_FOR": "2001:db8::7", "X_WEIR_REACHED": "2001:db8::1 443"},
-            Caller("2001:db8::7", "2001:db8::1", 443, inner=INNER),
+            Caller("2001:db8::7", "2001:db8::1", 443),
         ),
     ],
 )

@@ -12,11 +12,14 @@ import pytest
 from tests.service.router import Router, person
 from weir.kinds import DECLARED
 from weir.kinds.bounded_source import BoundedSource
+from weir.kinds.certificate import Certificate
 from weir.kinds.dns import Dns
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.management import Management
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.sets import Set, SetEntry
+from weir.kinds.ssh_server import SshServer
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.wireguard_peer import WireguardPeer
 from weir.kinds.zone import Zone
@@ -126,11 +129,20 @@ CUTS = {
         "mute",
         "firewall-rule/mute",
     ),
-    "a rule about what asks the API for him": (
-        replace(HERE, inner=("127.0.0.1", 8080)),
-        edits(FirewallRule("inner", protocol="tcp", ports=("8080",), **LAST)),
-        "rule inner",
-        "firewall-rule/inner",
+    "sources of management that he is none of": (
+        HERE,
+        edits(Management(sources=("10.0.0.0/8", "2001:db8::/32"))),
+        "web interface and API from elsewhere",
+        "management/management",
+    ),
+    "the same, though a rule accepts him": (
+        HERE,
+        edits(
+            FirewallRule("me", chain="input", action="accept", source=("192.168.88.20/32",)),
+            Management(sources=("2001:db8::/32",)),
+        ),
+        "web interface and API from elsewhere",
+        "management/management",
     ),
     "a port forward": (
         replace(TAGGED, port=22),
@@ -193,9 +205,12 @@ def test_an_older_revision_is_judged_as_well(office: Router) -> None:
 
 STAYS = {
     "another rule": edits(FirewallRule("shut", source=("192.168.88.21/32",), **LAST)),
-    "the API's port, where he comes to another one": edits(
-        FirewallRule("inner", protocol="tcp", ports=("8080",), **LAST)
+    "what asks the API for him, on loopback": edits(
+        FirewallRule("inner", protocol="tcp", ports=("8080",), **LAST),
+        FirewallRule("asks", chain="output", action="drop", protocol="tcp", ports=("8080",)),
     ),
+    "sources of management that he is one of": edits(Management(sources=("192.168.88.16/28", "::/0"))),
+    "the certificate": edits(Management(certificate="own"), Certificate("own", names=("192.168.88.1",))),
     "another port": edits(FirewallRule("shut", protocol="tcp", ports=("22",), **LAST)),
     "one more address": edits(replace(LAN, addresses=("192.168.88.1/24", "192.168.90.1/24"))),
     "another zone that may": edits(replace(LAN, role="lan")),
@@ -209,6 +224,12 @@ STAYS = {
 @pytest.mark.parametrize("name", STAYS)
 def test_what_leaves_the_way_as_it_is_needs_no_timer(office: Router, name: str) -> None:
     assert way(office, HERE, *STAYS[name]).fate == "stays"
+
+
+def test_sources_of_management_leave_sessions_of_ssh_alone(office: Router) -> None:
+    office.put(SshServer(enabled=True))
+    by_ssh = Caller("192.168.88.20", "192.168.88.1", 22, is_repeated=True)
+    assert way(office, by_ssh, *edits(Management(sources=("10.0.0.0/8",)))).fate == "stays"
 
 
 def test_a_port_that_becomes_one_of_a_bridge_is_followed(office: Router) -> None:

@@ -68,7 +68,7 @@ from weir.agent.sampler import Sampler
 from weir.agent.secrets import Secrets
 from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
-from weir.agent.states import States
+from weir.agent.states import States, joined
 from weir.agent.store_client import StoreClient
 from weir.agent.store_process import StoreProcess
 from weir.agent.updates import Updates
@@ -274,6 +274,7 @@ def _states(
         "dns-forward": resolver.learn_forwards,
     }
     learnt = {**executor.learners(), **of_links}
+    learnt["management"] = joined(learnt["management"], executor.firewall.management)
     return States({**counted, **protocols.sources(frr, configuration), **learnt})
 
 

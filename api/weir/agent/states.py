@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from weir.backends.daemons import Learn
@@ -11,6 +11,19 @@ from weir.model.objects import Kind
 from weir.model.problem import Invalid, NotFound
 from weir.store.clock import wall_ms
 from weir.wire.server import Handler, Peer
+
+
+def joined(*learns: Learn) -> Learn:
+    """What several parts of the system tell about the same objects."""
+
+    def learn(ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for each in learns:
+            for name, fields in each(ids).items():
+                found.setdefault(name, {}).update(fields)
+        return found
+
+    return learn
 
 
 class States:

@@ -16,11 +16,12 @@ from weir.adapters.nft import Chain, Table
 from weir.adapters.nft_canonical import canonical
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.nft_rules import match, texts
-from weir.backends.rule_effects import EVERYBODY, judged_otherwise
+from weir.backends.rule_effects import EVERYBODY, judged_otherwise, kept_out
 from weir.backends.rules_explained import explain_bound, explain_rules
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
 from weir.model.schedule import TimeWindow
+from weir.parts.admission import REFUSED
 from weir.parts.delta import Replaced, Step
 from weir.parts.effect import Effect, for_each
 from weir.parts.explained import Line
@@ -174,6 +175,12 @@ class FirewallBackend:
         """What zone policies decided. Raises as `read`."""
         return _decided(policy_of, ids)
 
+    def management(self, _ids: Collection[str] | None) -> dict[str, dict[str, int]]:
+        """What came to it from outside of its sources. Raises as `read`."""
+        found = dict(_counters(lambda counter: counter if counter == REFUSED else None, None))
+        packets = int(found[REFUSED]["packets"]) if found else 0
+        return {"management": {"refused_packets": packets}}
+
     def forget_flows(self) -> None:
         """Connections go up the stack and meet the rules again, which may judge them otherwise now."""
         if self._has_flows:
@@ -194,6 +201,7 @@ class FirewallBackend:
             yield from for_each(objects, "drops-sessions", text, sessions=look.sessions(EVERYBODY))
         if delta is not None:
             yield from judged_otherwise(delta, look)
+            yield from kept_out(delta, look)
 
     def explain(
         self,
@@ -202,8 +210,8 @@ class FirewallBackend:
         told: Sequence[str],
     ) -> Iterator[Line]:
         """The rules that the object is in, and the table as a whole, whose order counts. What is in sets is
-        said by them."""
-        if item.kind in ("set", "set-entry"):
+        said by them. A certificate is in none: it only keeps a port open."""
+        if item.kind in ("set", "set-entry", "certificate"):
             return
         rules, difference, table = found.wanted.rules, found.difference, found.held.table
         yield from explain_rules(rules, found.wanted.closed, table, item)

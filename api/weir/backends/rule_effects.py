@@ -10,6 +10,8 @@ from typing import Any
 
 from weir.kinds.sets import SetEntry
 from weir.model.document import Change
+from weir.model.prefix import parse_prefix
+from weir.parts.admission import sources_of
 from weir.parts.delta import Replaced
 from weir.parts.effect import Effect, Sessions, for_each
 from weir.parts.firewall import Rules
@@ -58,6 +60,16 @@ def judged_otherwise(delta: Replaced[Rules], look: Any) -> Iterator[Effect]:
             text += _WHEN[text] if any(rule.time is not None for rule in new) else ""
             sessions = look.sessions(ends) if counted <= _COUNTED_RULES else None
             yield from for_each(objects, "drops-sessions", text, sessions=sessions)
+
+
+def kept_out(delta: Replaced[Rules], look: Any) -> Iterator[Effect]:
+    """The web interface and the API are open to fewer than before. How many of those are there is not known:
+    not all zones have their connections tracked."""
+    old, new = (list(map(parse_prefix, sources_of(rules))) for rules in (delta.before, delta.after))
+    lost = new if not old else [prefix for prefix in old if not any(each.covers(prefix) for each in new)]
+    if new and lost:
+        text = "sessions with the web interface and the API from outside of its sources end"
+        yield from for_each(look.changed_of("management"), "drops-sessions", text)
 
 
 def _cost(old: Group, new: Group, exposed: bool) -> tuple[str, Sequence[str]]:

@@ -9,6 +9,7 @@ from weir.adapters.nft import Table
 from weir.backends.nft_rules import texts
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.management import Management
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.interface import Interface
@@ -70,7 +71,7 @@ def _is_of(rule: PacketRule, item: ConfigObject) -> bool:
             *rule.in_members,
             *rule.out_interfaces,
         )
-    if isinstance(item, (Zone, ZonePolicy)):
+    if isinstance(item, (Zone, ZonePolicy, Management)):
         return rule.made_by == f"{item.kind}/{item.id}"
     return isinstance(item, Firewall) and not rule.is_configured and not rule.nat and not rule.made_by
 
@@ -83,6 +84,8 @@ def _field_of(rule: PacketRule, item: ConfigObject) -> str:
         return _nat_field(rule) if isinstance(item, NatRule) else f"NAT rule {rule.nat}"
     if isinstance(item, (Zone, ZonePolicy)):
         return "action" if isinstance(item, ZonePolicy) else "reaches"
+    if isinstance(item, Management):
+        return "sources"
     if isinstance(item, Interface):
         return {"zone": "vrf", "mss": "mss_clamp"}.get(rule.verdict, "role")
     if rule.verdict in ("masquerade", "zone"):

@@ -30,24 +30,16 @@ def caller_of(environ: Mapping[str, Any], trusted_proxies: int) -> Caller:
         return Caller(unknown="you come by a socket of the router itself")
     if not ip_address(peer).is_loopback:
         return _arrived(peer, *(seen.get(REACHED) or ("", 0))[:2])
-    if _own_end(seen) is None:
-        return Caller(unknown="by which of its sockets the API was asked is not known")
     forwarded = str(seen.get("HTTP_X_FORWARDED_FOR") or "").rpartition(",")[2].strip()
     if not forwarded:
-        return replace(_by_ssh(str(environ.get(_SSH_SAW) or "")), inner=_own_end(seen))
+        return _by_ssh(str(environ.get(_SSH_SAW) or ""))
     source = _address(forwarded) if trusted_proxies else None
     if source is None:
         return Caller(unknown="you come by a proxy on the router, which is not believed")
     if ip_address(source).is_loopback:
         return Caller(unknown="you come from the router itself; who is behind that is not known")
     reached, _, port = str(environ.get(_PROXY_SAW) or "").partition(" ")
-    return replace(_arrived(source, reached, port), inner=_own_end(seen))
-
-
-def _own_end(seen: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Of the connection to the API."""
-    end = seen.get(REACHED)
-    return (str(end[0]), int(end[1])) if isinstance(end, tuple) else None
+    return _arrived(source, reached, port)
 
 
 def your_way_json(found: YourWay | None) -> dict[str, Any] | None:

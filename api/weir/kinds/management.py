@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the router's own web interface and API are served."""
+"""How the router's own web interface and API are served, and to whom."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from weir.fields import Ref, Text
+from weir.fields import Ref, Text, Whole
+from weir.kinds.admitted import networks
 from weir.kinds.certificate import Certificate
 from weir.kinds.declaration import Declaration
 from weir.kinds.identity import Identity
+from weir.model.limits import MAX_EXACT
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, warning
@@ -19,7 +21,7 @@ from weir.model.x509 import covers, read_chain
 
 @dataclass(frozen=True, slots=True)
 class Management(ConfigObject):
-    """Which certificate browsers and scripts see."""
+    """Which certificate browsers and scripts see, and from where they may come."""
 
     kind: ClassVar[Kind] = "management"
     id: str = "management"
@@ -31,6 +33,13 @@ class Management(ConfigObject):
             "start.",
         ),
     ] = None
+    sources: Annotated[
+        tuple[str, ...],
+        networks(
+            "Networks from which the web interface and the API may be reached, of IPv4 and IPv6: the rest is "
+            "dropped before any other rule. Empty: from wherever the firewall lets in."
+        ),
+    ] = ()
 
 
 def names_of(item: Certificate) -> tuple[str, ...]:
@@ -75,5 +84,6 @@ KIND = Declaration(
             95, label="Shown SHA-256", help="Fingerprint of the certificate that it answers with now."
         ),
         "not_served": Text(200, help="Why no certificate is in use here. Nothing where one is."),
+        "refused_packets": Whole(0, MAX_EXACT, help="That came to its ports from outside of `sources`."),
     },
 )

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from weir.fields import Flag, Many, Moment, Prefix, Rows, Text, Whole
+from weir.fields import Flag, Moment, Rows, Text, Whole
+from weir.kinds.admitted import networks
 from weir.kinds.declaration import Declaration
 from weir.kinds.ssh_key import SshKey
 from weir.model.objects import ConfigObject, Kind
@@ -16,7 +17,6 @@ from weir.model.rule import Rule, View, all_after, error, warning
 
 SSH_USER = "cli"
 """Whom people name before the `@`: one user without rights. Who somebody is their key says."""
-MAX_SOURCES = 64
 MAX_PORT = 65_535
 TAKEN: Mapping[int, str] = {
     53: "the name service",
@@ -37,12 +37,7 @@ class SshServer(ConfigObject):
     port: Annotated[int, Whole(1, MAX_PORT, help="The TCP port on which it answers.")] = 22
     sources: Annotated[
         tuple[str, ...],
-        Many(
-            Prefix(),
-            MAX_SOURCES,
-            help="Networks from which sessions may come. Empty: from wherever the firewall lets in.",
-            example="192.168.88.0/24",
-        ),
+        networks("Networks from which sessions may come. Empty: from wherever the firewall lets in."),
     ] = ()
     idle_timeout_s: Annotated[
         int,

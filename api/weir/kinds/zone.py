@@ -17,7 +17,9 @@ from weir.model.unique import one_for_each
 from weir.model.zones import BUILT_IN, RESERVED
 
 REACHES = ("management", "dns", "dhcp", "ntp", "ping", "routing", "tunnels", "any")
-MANAGEMENT_PORTS = ("80", "443", "8080")
+CHALLENGE_PORT = "80"
+"""At which an authority looks for what proves a name; else it leads to HTTPS."""
+MANAGEMENT_PORTS = (CHALLENGE_PORT, "443", "8080")
 """The web server, and the API where nothing is in front of it. SSH has the port that is configured."""
 _COUNT = 2**63 - 1
 _STATE = {

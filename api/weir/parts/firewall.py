@@ -16,6 +16,7 @@ from weir.model.interface import Interface
 from weir.model.rule import LINK_LOCAL
 from weir.model.schedule import window_text
 from weir.model.vrf import table_of
+from weir.parts.admission import admitted
 from weir.parts.delta import Replaced, Step
 from weir.parts.filter import Lengths, configured
 from weir.parts.mss import clamped
@@ -28,6 +29,8 @@ from weir.parts.tunnels import let_in
 from weir.parts.zones import ESTABLISHED, NEIGHBOUR_DISCOVERY, Zones, apart, between, to_router, without_zone
 
 DHCPV6_CLIENT_PORT = 546
+_NAMED = 4
+"""So many networks of a rule are named where it is told."""
 
 
 class Rules(tuple[PacketRule, ...]):
@@ -57,6 +60,8 @@ class FirewallPart(ReplacedPart[Rules]):
             "set",
             "set-entry",
             "ssh-server",
+            "management",
+            "certificate",
         )
     )
     after = ("sets",)  # no rule meets a set that is not filled yet
@@ -106,7 +111,8 @@ def _is_policed(document: Document, policy: Firewall) -> bool:
 
 
 def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
-    """What people configured, and behind it what follows from zones, and the policy, which needs a WAN."""
+    """Whom the router lets in first, what people configured, and behind it what follows from zones, and the
+    policy, which needs a WAN."""
     interfaces = sorted(document.interfaces(), key=lambda item: item.id)
     wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
     policy = document.single(Firewall)
@@ -114,6 +120,7 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     own = [*configured(document, lengths), *translated(document, lengths, here)]
     made = list(_made(document, policy, wan, interfaces))
     tracked = any(map(tracks, (*own, *made)))
+    yield from admitted(document, own)
     yield from _in_vrfs(iter(own), interfaces, zones=tracked and not made)
     yield from _in_vrfs(iter(made), interfaces, zones=tracked)
     yield from _in_vrfs(clamped(document, interfaces), interfaces, zones=False)
@@ -277,7 +284,14 @@ def rule_text(rule: PacketRule) -> str:
     family = f" IPv{rule.family}" if rule.family else ""
     number = rule.zone or rule.connections or rule.mss
     verdict = f"{rule.verdict} {number}" if number else rule.verdict
-    return f"{rule.chain} {verdict}{family} {' '.join(interfaces)}: {rule.comment}{ports}{only}"
+    came = f" from {_some(rule.sources)}" if rule.sources else ""
+    where = " ".join([*interfaces, rule.target]).strip()
+    return f"{rule.chain} {verdict}{family} {where}: {rule.comment}{came}{ports}{only}"
+
+
+def _some(networks: Sequence[str]) -> str:
+    others = len(networks) - _NAMED
+    return ", ".join(networks[:_NAMED]) + (f" and {others} more" if others > 0 else "")
 
 
 def bound_text(bound: SourceBound) -> str:

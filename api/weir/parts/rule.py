@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from weir.model.prefix import parse_prefix
 from weir.model.schedule import TimeWindow
 
 Family = Literal[0, 4, 6]
@@ -98,7 +100,7 @@ class PacketRule:
     """`own`: to an address of the router's; `others`: to another host."""
     not_destinations: tuple[str, ...] = ()
     made_by: str = ""
-    """The zone, zone policy or (first) interface that it follows from, as `kind/id`."""
+    """The zone, zone policy, management or (first) interface that it follows from, as `kind/id`."""
     is_forwarded: bool = False
     """Of connections that got another destination."""
     time: TimeWindow | None = None
@@ -119,3 +121,14 @@ class PacketRule:
             and not self.counter.startswith(FIXED_COUNTERS)
             and (bool(self.counter) or bool(self.bounds) or self.verdict in ("jump", "goto", "log"))
         )
+
+
+def from_sources(rule: PacketRule, sources: Sequence[str]) -> Iterator[PacketRule]:
+    """The rule for what comes from these networks, one for each family; without any, from everywhere."""
+    if not sources:
+        yield rule
+    families: tuple[Family, ...] = (4, 6)
+    for family in families:
+        own = tuple(text for text in sources if parse_prefix(text).family == family)
+        if own:
+            yield replace(rule, family=family, sources=own)

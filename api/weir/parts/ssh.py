@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from weir.kinds.identity import Identity
 from weir.kinds.ssh_key import SshKey
 from weir.kinds.ssh_server import SshServer
 from weir.model.document import Document
-from weir.model.prefix import parse_prefix
 from weir.parts.delta import Replaced, Step
 from weir.parts.part import ReplacedPart
-from weir.parts.rule import Family, PacketRule
+from weir.parts.rule import PacketRule, from_sources
 
 _OFF = SshServer()
 
@@ -63,14 +62,9 @@ class SshPart(ReplacedPart[SshWanted]):
 
 def ssh_in(server: SshServer) -> Iterator[PacketRule]:
     """What comes to the SSH server from where it may, by any interface as yet."""
-    rule = PacketRule("input", "accept", "SSH", protocol="tcp", ports=(str(server.port),))
-    if server.enabled and not server.sources:
-        yield rule
-    families: tuple[Family, ...] = (4, 6)
-    for family in families if server.enabled else ():
-        sources = tuple(text for text in server.sources if parse_prefix(text).family == family)
-        if sources:
-            yield replace(rule, family=family, sources=sources)
+    if server.enabled:
+        rule = PacketRule("input", "accept", "SSH", protocol="tcp", ports=(str(server.port),))
+        yield from from_sources(rule, server.sources)
 
 
 def _id(key: SshKey) -> str:

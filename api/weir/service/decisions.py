@@ -11,6 +11,7 @@ from weir.model.document import Document
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Invalid, NotFound
 from weir.parts import FIREWALL
+from weir.parts.admission import LOOPBACK
 from weir.parts.decision import Members, Packet, Rules, Verdict, Walk, redirected, source_behind
 from weir.parts.filter import OUTGOING
 from weir.parts.rule import PacketRule
@@ -140,7 +141,8 @@ class _Way:
         if came is not None:
             packet = self._redirected(packet, came)
         leaves = None if packet.to_router else self._leaves(packet.destination)
-        packet = replace(packet, out_names=self._names(leaves))
+        is_own = is_sent and packet.to_router
+        packet = replace(packet, out_names=frozenset((LOOPBACK,)) if is_own else self._names(leaves))
         chain = OUTPUT if is_sent else INPUT if packet.to_router else FORWARD
         found = self._rules.decide(OUTGOING if is_sent else chain, packet, self._walk)
         verdict: Verdict = "accept"

@@ -31,11 +31,12 @@ LOOKED_AT = frozenset[Kind](
     (
         *("interface", "static-route", "wireguard-peer", "ssh-server", "ssh-key"),
         *("firewall", "firewall-rule", "nat-rule", "service", "set", "set-entry", "zone", "zone-policy"),
+        *("management", "certificate"),
     )
 )
 HARMLESS = frozenset[Kind](
     (
-        *("queue", "queue-type", "alert-rule", "alert-target", "syslog-target", "certificate", "management"),
+        *("queue", "queue-type", "alert-rule", "alert-target", "syslog-target"),
         *("identity", "job", "dns", "dns-block-list", "dns-forward", "dns-record", "ntp"),
     )
 )
@@ -55,8 +56,6 @@ class Caller:
     port: int = 0
     unknown: str = ""
     is_repeated: bool = False
-    inner: tuple[str, int] | None = None
-    """Of the API, where a program of the router's asks it for the caller: address on loopback and port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +227,8 @@ def _doubts(before: Seen, after: Seen, caller: Caller, changed: Set[Kind]) -> It
 def _refused(
     document: Document, rules: Rules, caller: Caller, item: Interface, at: datetime, walk: Walk
 ) -> Decider | None:
-    """What refuses a new connection, leads it elsewhere, or keeps its answers; from him, and on loopback from
-    the program that asks for him."""
+    """What refuses a new connection, leads it elsewhere, or keeps its answers. Of those that the router's own
+    programs make for him on loopback no rule decides (weir.parts.admission)."""
     family: Literal[4, 6] = 6 if parse_prefix(caller.reached).family == 6 else 4
     names = names_in_rules(document, item.id)
     packet = Packet(
@@ -240,26 +239,20 @@ def _refused(
         behind = redirected(packet, turned, caller.reached)
         if not behind.to_router or behind.port != packet.port:
             return decider(turned, "prerouting")
-    packets = [packet]
-    if caller.inner is not None:
-        address, port = caller.inner
-        inside = replace(packet, family=6 if ":" in address else 4, source=address, destination=address)
-        packets.append(replace(inside, port=port, in_names=frozenset(("lo",))))
-    for asked in packets:
-        answer = replace(
-            asked,
-            source=asked.destination,
-            destination=asked.source,
-            port=0,
-            in_names=frozenset(),
-            out_names=asked.in_names,
-            state="established",
-            to_router=False,
-        )
-        for chain, each in (("input", asked), (OUTGOING, answer)):
-            found = rules.decide(chain, each, walk)
-            if found is not None and found.verdict in ("drop", "reject"):
-                return decider(found, chain)
+    answer = replace(
+        packet,
+        source=packet.destination,
+        destination=packet.source,
+        port=0,
+        in_names=frozenset(),
+        out_names=packet.in_names,
+        state="established",
+        to_router=False,
+    )
+    for chain, each in (("input", packet), (OUTGOING, answer)):
+        found = rules.decide(chain, each, walk)
+        if found is not None and found.verdict in ("drop", "reject"):
+            return decider(found, chain)
     return None
 
 

@@ -13612,6 +13612,7 @@ export interface components {
         Management: {
             id: string;
             certificate: string | null;
+            sources: string[];
             etag: string;
             warnings: components["schemas"]["Finding"][];
         };
@@ -13621,16 +13622,22 @@ export interface components {
              * @default null
              */
             certificate: string | null;
+            /** @description Networks from which the web interface and the API may be reached, of IPv4 and IPv6: the rest is dropped before any other rule. Empty: from wherever the firewall lets in. */
+            sources?: string[] | null;
         };
         ManagementPatch: {
             /** @description What the web interface and the API show. Empty: one that the router made at its first start. */
             certificate?: string | null;
+            /** @description Networks from which the web interface and the API may be reached, of IPv4 and IPv6: the rest is dropped before any other rule. Empty: from wherever the firewall lets in. */
+            sources?: string[] | null;
         };
         ManagementStateFields: {
             /** @description Fingerprint of the certificate that it answers with now. */
             shown_sha256: string | null;
             /** @description Why no certificate is in use here. Nothing where one is. */
             not_served: string | null;
+            /** @description That came to its ports from outside of `sources`. */
+            refused_packets: number | null;
         };
         ManagementState: {
             id: string;
@@ -16748,6 +16755,7 @@ export interface components {
         ManagementObject: {
             id: string;
             certificate: string | null;
+            sources: string[];
         };
         /** @description The fields of a job as they are configured. */
         JobObject: {

@@ -42,7 +42,8 @@ FATES: Mapping[str, str] = {
     "/ip neighbor": "Weir does not announce itself by MNDP or CDP.",
     "/ip proxy": "Weir has no web proxy.",
     "/ip route rule": "Weir has no policy routing yet; VRFs have tables of their own.",
-    "/ip service": "Weir's management has ports of its own; zones say who reaches it.",
+    "/ip service": "Weir's management has ports of its own. Zones say who reaches it; name the networks that "
+    "may come under Management.",
     "/ip settings": "Weir sets the kernel's network options itself.",
     "/ip smb": "Weir shares no files.",
     "/ip socks": "Weir has no SOCKS proxy.",

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the router lets in before any rule of people's: itself, and to its management only whom it may reach.
+
+The zones `lan` and `open` have no rules of their own for what comes to the router, and a rule of people's may
+accept anything. So who is none of the sources is dropped before them (docs/adr/0247).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from weir.kinds.certificate import Certificate
+from weir.kinds.management import Management
+from weir.kinds.zone import CHALLENGE_PORT, MANAGEMENT_PORTS
+from weir.model.document import Document
+from weir.parts.filter import OUTGOING
+from weir.parts.rule import FIXED_COUNTERS, PacketRule, from_sources
+
+LOOPBACK = "lo"
+MANAGED_BY = "management/management"
+REFUSED = f"{FIXED_COUNTERS}management"
+"""The counter of what came from elsewhere."""
+_CHAIN = "management"
+
+
+def admitted(document: Document, own: Iterable[PacketRule]) -> Iterator[PacketRule]:
+    """The rules to stand first; `own` are those that people configured. nginx asks the API on loopback, and
+    so does the command line of a session by SSH: no rule cuts them off."""
+    guards = list(_management(document))
+    chains = {rule.chain for rule in own} | {rule.chain for rule in guards}
+    to_itself = PacketRule("input", "accept", "what the router sends to itself")
+    if "input" in chains:
+        yield replace(to_itself, in_interfaces=(LOOPBACK,))
+    if OUTGOING in chains:
+        yield replace(to_itself, chain=OUTGOING, out_interfaces=(LOOPBACK,))
+    yield from guards
+
+
+def sources_of(rules: Iterable[PacketRule]) -> Sequence[str]:
+    """The networks that management is bounded to by these rules; none: it is not."""
+    return [text for rule in rules if rule.made_by == MANAGED_BY for text in rule.sources]
+
+
+def _management(document: Document) -> Iterator[PacketRule]:
+    sources = document.single(Management).sources
+    if not sources:
+        return
+    is_asked = any(item.type == "acme" for item in document.every(Certificate))
+    ports = tuple(port for port in MANAGEMENT_PORTS if not (is_asked and port == CHALLENGE_PORT))
+    rule = PacketRule("input", "jump", "web interface and API", protocol="tcp", made_by=MANAGED_BY)
+    yield replace(rule, ports=ports, target=_CHAIN)
+    inner = replace(rule, chain=_CHAIN, protocol="")
+    yield from from_sources(replace(inner, verdict="return"), sources)
+    text = "web interface and API from elsewhere"
+    yield replace(inner, verdict="drop", comment=text, counter=REFUSED)
