@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.wire.serving import arrived
 from weir.adapters.share_controller import ShareState
 from weir.agent.configuration import Configuration
 from weir.agent.executor import Executor, Synced, Timing
@@ -26,7 +27,6 @@ from weir.model.objects import Queue
 from weir.model.problem import ApplyFailed, Invalid
 from weir.parts import PARTS
 from weir.store import ConfigStore
-from weir.wire.protocol import Lines
 
 MANY = 6000
 FEW_OBJECTS = 1500
@@ -103,7 +103,7 @@ def asked(count: int, **fields: object) -> Any:
         }
         for n in range(count)
     ]
-    return changes_of({"changes": Lines([json.dumps(line).encode() for line in lines])})
+    return changes_of({"changes": arrived([json.dumps(line).encode() for line in lines])})
 
 
 def commit(configuration: Configuration, changes: Sequence[Change]) -> None:
@@ -157,7 +157,7 @@ def test_thousands_of_changes_that_were_never_settled_are_undone(configuration: 
 
 def test_an_object_that_thousands_of_changes_name_twice_is_refused(configuration: Configuration) -> None:
     twice = json.dumps({"kind": "queue", "id": "q1", "new": None}).encode()
-    lines = Lines(
+    lines = arrived(
         [json.dumps({"kind": "queue", "id": f"q{n}", "new": None}).encode() for n in range(MANY)] + [twice]
     )
     with pytest.raises(Invalid, match="changed twice"):

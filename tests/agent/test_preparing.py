@@ -25,7 +25,6 @@ from weir.model.document import Change
 from weir.model.problem import ApplyFailed, Conflict, Invalid
 from weir.store import ConfigStore
 from weir.wire.client import AgentClient
-from weir.wire.protocol import Lines
 
 NOON = datetime(2026, 1, 5, 12, 0)
 RATE = {"max_limit_bps": {"upload": 1_000_000, "download": 2_000_000}}
@@ -68,9 +67,7 @@ def commit(configuration: Configuration, changes: object = None, token: str | No
 def only(name: str, **fields: object) -> list[Change]:
     number = int(name[1:])
     new = {"name": f"customer {number}", "target": [f"10.{number >> 8}.{number & 255}.1/32"], **fields}
-    return list(
-        changes_of({"changes": Lines([json.dumps({"kind": "queue", "id": name, "new": new}).encode()])})
-    )
+    return list(changes_of({"changes": [{"kind": "queue", "id": name, "new": new}]}))
 
 
 def agrees(configuration: Configuration) -> None:

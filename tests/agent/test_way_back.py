@@ -12,6 +12,7 @@ import pytest
 
 from tests.agent.rig import pending_of
 from tests.agent.test_large_changes import NoBursts, NoKernel
+from tests.wire.serving import arrived
 from weir.agent import running, undoing
 from weir.agent.configuration import Configuration
 from weir.agent.following import Following
@@ -21,7 +22,6 @@ from weir.backends.tables import PackedTables
 from weir.compiler import Compiled, Plan, SlotAllocation, compile_document, difference
 from weir.model.document import Document
 from weir.store import ConfigStore, Pending
-from weir.wire.protocol import Lines
 
 MANY = 1500
 
@@ -77,7 +77,7 @@ def gone(numbers: range) -> list[bytes]:
 def commit(
     configuration: Configuration, store: ConfigStore, lines: list[bytes], window_s: int | None = None
 ) -> None:
-    changes = changes_of({"changes": Lines(lines)})
+    changes = changes_of({"changes": arrived(lines)})
     with store.write() as transaction:
         base = transaction.head
         configuration.apply(base, base + 1, changes)

@@ -345,7 +345,7 @@ def test_each_object_of_thousands_is_encoded_once(
     lines = list(made.lines())
     assert len(encoded) == made.count - 1 == 5001
     assert len(lines) == -(-made.count // versions.AT_ONCE)
-    told = Lines(lines, made.count, versions.AT_ONCE)
+    told = list(Lines(iter(lines).__next__, made.count, versions.AT_ONCE))
     assert told[5000]["new"]["value"] == many[4999].value
     assert told[5001] == {"kind": "set-entry", "id": "gone", "new": None}
     assert [change["id"] for change in told] == ["blocked", *(item.id for item in many), "gone"]

@@ -8,12 +8,13 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from weir.model.problem import ApplyFailed
+from weir.wire.protocol import Lines
 from weir.wire.server import AgentServer, Peer
 
 HANGS_S = 60
@@ -37,6 +38,11 @@ BASIC: Handlers = {
     "crash": crash,
     "who": lambda _params, peer: {"uid": peer.uid, "pid": peer.pid, "connection": peer.connection_id},
 }
+
+
+def arrived(lines: Sequence[bytes]) -> Lines:
+    """A parameter of which all has come."""
+    return Lines(iter(lines).__next__, len(lines))
 
 
 @contextmanager

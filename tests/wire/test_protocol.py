@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.wire.serving import arrived
 from weir.model.problem import ApplyFailed, Finding, Forbidden, Invalid, Problem, Throttled
 from weir.wire.protocol import (
     Lines,
@@ -79,9 +80,19 @@ def test_any_json_becomes_a_problem(value: object) -> None:
 
 
 def test_lines_decode_when_looked_at() -> None:
-    lines = Lines([b'{"id":1}', b"broken", b"3"])
-    assert len(lines) == 3
-    assert lines[0] == {"id": 1} and lines[2] == 3
-    assert list(lines[2:]) == [3]
+    lines = arrived([b'{"id":1}', b"2", b"broken", b"4"])
+    assert len(lines) == 4
+    each = iter(lines)
+    assert next(each) == {"id": 1} and next(each) == 2
     with pytest.raises(Invalid):
-        list(lines)
+        next(each)
+    assert list(lines) == [4]
+
+
+@pytest.mark.parametrize("second", [b"[3,4]", b"[]", b"3", b"{}"])
+def test_an_array_of_another_length_than_was_announced_is_refused(second: bytes) -> None:
+    lines = Lines(iter([b"[1,2]", second]).__next__, 3, 2)
+    each = iter(lines)
+    assert len(lines) == 3 and next(each) == 1 and next(each) == 2
+    with pytest.raises(Invalid, match="an array of 1 values"):
+        next(each)

@@ -7,14 +7,17 @@ import json
 import os
 import socket
 import threading
+import time
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.wire.serving import BASIC, connected, descriptors, read_answer, serving, wait_until
+from tests.wire.serving import BASIC, HANGS_S, connected, descriptors, read_answer, serving, wait_until
 from weir.model.problem import ApplyFailed, NotFound, Unavailable
+from weir.wire import channel, server
 from weir.wire.client import AgentClient
 from weir.wire.server import Answer, Peer
 
@@ -54,6 +57,61 @@ def test_lines_arrive_as_a_sequence(tmp_path: Path) -> None:
         answer = client.call("count", {}, lines=("changes", lines), timeout_s=30)
         assert answer == {"n": 50_000, "sum": sum(range(50_000))}
         client.close()
+
+
+def test_a_line_is_looked_at_while_the_next_is_not_sent_yet(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def look(params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        seen.extend(iter(params["changes"]))
+        return {}
+
+    with serving(tmp_path, {"look": look}) as path, connected(path) as raw:
+        raw.sendall(b'{"id":1,"method":"look","lines":{"param":"changes","count":2}}\n1\n')
+        wait_until(lambda: seen == [1], "the first line was not looked at")
+        raw.sendall(b"2\n")
+        assert read_answer(raw) == {"id": 1, "result": {}} and seen == [1, 2]
+
+
+def test_lines_that_nobody_looks_at_are_no_message_of_their_own(tmp_path: Path) -> None:
+    with serving(tmp_path) as path, connected(path) as raw:
+        raw.sendall(b'{"id":1,"method":"fail","lines":{"param":"changes","count":2}}\n1\n')
+        raw.sendall(b'{"id":7,"method":"number"}\n{"id":2,"method":"number"}\n')
+        failed = read_answer(raw)
+        assert failed is not None and failed["problem"]["message"] == "the kernel said no"
+        assert read_answer(raw) == {"id": 2, "result": 7}
+
+
+def test_who_goes_in_the_middle_of_the_lines_is_no_defect(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    closed = threading.Event()
+    with serving(tmp_path, on_close=lambda _peer: closed.set()) as path:
+        with connected(path) as raw:
+            raw.sendall(b'{"id":1,"method":"count","lines":{"param":"changes","count":2}}\n1\n')
+        assert closed.wait(HANGS_S)
+    assert "method count" not in caplog.text
+
+
+def test_the_time_to_look_at_a_line_is_not_the_senders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking takes an hour of the clock by which the server is patient."""
+    passed_s = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed_s[0], sleep=time.sleep)
+    for module in (server, channel):
+        monkeypatch.setattr(module, "time", clock)
+
+    def look(params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        for _ in params["changes"]:
+            passed_s[0] += 3600
+        return {}
+
+    with serving(tmp_path, {"look": look}) as path, connected(path) as raw:
+        raw.sendall(b'{"id":1,"method":"look","lines":{"param":"changes","count":2}}\n1\n')
+        wait_until(lambda: passed_s[0] > 0, "the first line was not looked at")
+        raw.sendall(b"2\n")
+        assert read_answer(raw) == {"id": 1, "result": {}}
 
 
 def test_many_threads_share_a_client_without_mixing_answers(tmp_path: Path) -> None:

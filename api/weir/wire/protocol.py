@@ -11,9 +11,9 @@ array of so many of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn
 
 from weir.model import problem as problems
 from weir.model.problem import Finding, Invalid, Problem
@@ -46,43 +46,57 @@ PROBLEMS: dict[str, type[Problem]] = {
 }
 
 
-class Lines(Sequence[Json]):
-    """A parameter that came as lines: decodes one at a time. Raises `Invalid` for a broken line.
+class Lines:
+    """A parameter that comes as lines: each is decoded as it arrives, and looked at once, so that sender and
+    receiver work at the same time. Raises `Invalid` for a broken line, and what `next_line` raises.
 
     With `each` a line is an array of so many values, the last one of what is left of `count`.
     """
 
-    def __init__(self, raw: list[bytes], count: int | None = None, each: int = 0) -> None:
-        self._raw = raw
-        self._count = len(raw) if count is None else count
+    def __init__(self, next_line: Callable[[], bytes], count: int, each: int = 0) -> None:
+        self._next_line = next_line
+        self._count = count
         self._each = each
+        self._left = lines_of(count, each)
+        self.failure: Exception | None = None
+        """What kept the rest from arriving."""
 
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, index: int) -> Json: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Json]: ...
-    def __getitem__(self, index: int | slice) -> Json:
-        if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
-        place = range(len(self))[index]
-        return (
-            self._array(place // self._each)[place % self._each] if self._each else decode(self._raw[place])
-        )
-
     def __iter__(self) -> Iterator[Json]:
-        if not self._each:
-            return map(decode, self._raw)
-        return chain.from_iterable(map(self._array, range(len(self._raw))))
+        return chain.from_iterable(self._arrays()) if self._each else map(decode, self._lines())
 
-    def _array(self, index: int) -> list[Json]:
-        found = decode(self._raw[index])
-        wanted = min(self._each, self._count - index * self._each)
-        if not isinstance(found, list) or len(found) != wanted:
-            raise Invalid(f"a line must be an array of {wanted} values", code="bad-request")
-        return found
+    def finish(self) -> None:
+        """Let those pass that nobody looked at: what comes behind them is another message. Raises `failure`
+        once more."""
+        if self.failure is not None:
+            raise self.failure
+        for _ in self._lines():
+            pass
+
+    def _arrays(self) -> Iterator[list[Json]]:
+        left = self._count
+        for line in self._lines():
+            yield _array(line, min(self._each, left))
+            left -= self._each
+
+    def _lines(self) -> Iterator[bytes]:
+        while self._left:
+            try:
+                line = self._next_line()
+            except Exception as error:
+                self.failure = error
+                raise
+            self._left -= 1
+            yield line
+
+
+def _array(line: bytes, wanted: int) -> list[Json]:
+    found = decode(line)
+    if not isinstance(found, list) or len(found) != wanted:
+        raise Invalid(f"a line must be an array of {wanted} values", code="bad-request")
+    return found
 
 
 def lines_of(count: int, each: int) -> int:

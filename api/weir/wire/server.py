@@ -28,7 +28,6 @@ from weir.wire.protocol import (
     Lines,
     decode_line,
     encode_line,
-    lines_of,
     problem_to_json,
 )
 
@@ -178,14 +177,20 @@ class AgentServer:
     def _exchange(self, connection: socket.socket, inbox: _Inbox, peer: Peer) -> bool:
         """One request and its answer, of which nothing is kept; False to hang up."""
         request_id: Json = None
+        closed: list[int] = []
         try:
             head = decode_line(inbox.line(first=True))
             request_id = head.get("id")
-            method, params = self._request(head, inbox)
+            method, params, lines = _request(head, inbox)
+            answer, fds, closed = self._answered(_plain_id(request_id), method, params, lines, peer)
+            lines.finish()
+            send_all(connection, answer, time.monotonic() + self._message_timeout_s, fds)
         except Problem as problem:  # out of step with this peer: tell it and hang up
-            self._send(connection, {"id": _plain_id(request_id), "problem": problem_to_json(problem)})
+            message = {"id": _plain_id(request_id), "problem": problem_to_json(problem)}
+            send_all(connection, encode_line(message), time.monotonic() + self._message_timeout_s)
             return False
-        self._answer(connection, _plain_id(request_id), method, params, peer)
+        finally:
+            close_all(closed)
         return True
 
     def _closed(self, peer: Peer) -> None:
@@ -196,19 +201,11 @@ class AgentServer:
         except Exception:
             log.exception("after connection %d closed", peer.connection_id)
 
-    def _request(self, head: JsonObject, inbox: _Inbox) -> tuple[str, JsonObject]:
-        method, params, lines = head.get("method"), head.get("params", {}), head.get("lines")
-        if not isinstance(method, str) or not isinstance(params, dict):
-            raise Invalid("a request needs a method and an object of params", code="bad-request")
-        if lines is not None:
-            param, count, each = _lines_of(lines)
-            raw = [inbox.line(first=False) for _ in range(lines_of(count, each))]
-            params[param] = Lines(raw, count, each)
-        return method, params
-
-    def _answer(
-        self, connection: socket.socket, request_id: Json, method: str, params: JsonObject, peer: Peer
-    ) -> None:
+    def _answered(
+        self, request_id: Json, method: str, params: JsonObject, lines: Lines, peer: Peer
+    ) -> tuple[bytes, tuple[int, ...], list[int]]:
+        """The answer's line, the descriptors that go with it, and those to close then; of no use
+        where `lines` failed."""
         fds: tuple[int, ...] = ()
         closed: list[int] = []
         try:
@@ -222,17 +219,12 @@ class AgentServer:
             line = encode_line({"id": request_id, "result": result})
         except Problem as problem:
             line = encode_line({"id": request_id, "problem": problem_to_json(problem)})
-        except Exception:
-            log.exception("method %s", method)
+        except Exception as error:
+            if error is not lines.failure:
+                log.exception("method %s", method)
             broken = Problem(f"the agent failed inside {method!r}; its log has the details", code="internal")
             line = encode_line({"id": request_id, "problem": problem_to_json(broken)})
-        try:
-            send_all(connection, line, time.monotonic() + self._message_timeout_s, fds)
-        finally:
-            close_all(closed)
-
-    def _send(self, connection: socket.socket, message: JsonObject) -> None:
-        send_all(connection, encode_line(message), time.monotonic() + self._message_timeout_s)
+        return line, fds, closed
 
     def resize(self, old_bytes: int, new_bytes: int) -> bool:
         """Account for a connection's buffers against what all of them may hold together."""
@@ -255,12 +247,16 @@ class _Inbox:
         self._taken_bytes = 0
         self._granted_bytes = 0
         self._deadline: float | None = None
+        self._given_at = 0.0
 
-    def line(self, *, first: bool) -> bytes:
-        """The next line; the clock of a message starts with its first byte, not while idle."""
+    def line(self, *, first: bool = False) -> bytes:
+        """The next line; the clock of a message starts with its first byte, not while idle, and stands still
+        while a line that has come is looked at."""
         if first:
             self._taken_bytes = 0
             self._deadline = self._after_timeout() if self._reader.buffered_bytes else None
+        elif self._deadline is not None:
+            self._deadline += time.monotonic() - self._given_at
         while (line := self._reader.take_line()) is None:
             self._reader.receive(self._deadline)
             if self._deadline is None:
@@ -269,6 +265,7 @@ class _Inbox:
         self._taken_bytes += len(line)
         if self._deadline is None:
             self._deadline = self._after_timeout()
+        self._given_at = time.monotonic()
         return line
 
     def release(self) -> None:
@@ -319,6 +316,18 @@ def peer_credentials(connection: socket.socket) -> tuple[int, int, int]:
     layout = struct.Struct("=iII")
     pid, uid, gid = layout.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, layout.size))
     return pid, uid, gid
+
+
+def _request(head: JsonObject, inbox: _Inbox) -> tuple[str, JsonObject, Lines]:
+    """The method, its params, and those of them that are yet to come."""
+    method, params, announced = head.get("method"), head.get("params", {}), head.get("lines")
+    if not isinstance(method, str) or not isinstance(params, dict):
+        raise Invalid("a request needs a method and an object of params", code="bad-request")
+    if announced is None:
+        return method, params, Lines(inbox.line, 0)
+    param, count, each = _lines_of(announced)
+    lines = params[param] = Lines(inbox.line, count, each)
+    return method, params, lines
 
 
 def _lines_of(value: Json) -> tuple[str, int, int]:
