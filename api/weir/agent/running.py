@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -22,6 +23,7 @@ from weir.backends.tables import PackedTables, TablesDifference
 from weir.compiler import Earlier, Missed, Plan, SlotAllocation, nothing_compiled, update
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
+from weir.model.objects import Kind
 from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Finding, Invalid, Problem
 from weir.model.rules import rewrites_queues, validate
@@ -319,15 +321,16 @@ class RunningConfiguration:
 
 def completed(changes: Sequence[Change], document: Document) -> Sequence[Change]:
     """Changes with the `old` that this process holds; the sender's is not asked for. Raises `Invalid`."""
-    seen: set[tuple[str, str]] = set()
+    seen = defaultdict[Kind, set[str]](set)
     for change in changes:
-        if (change.kind, change.id) in seen:
+        of_kind = seen[change.kind]
+        if change.id in of_kind:
             raise Invalid(
                 f"{change.kind} {change.id} is changed twice",
                 code="twice",
                 path=f"{change.kind}/{change.id}",
             )
-        seen.add((change.kind, change.id))
+        of_kind.add(change.id)
     if isinstance(changes, PackedChanges):
         return changes.against(document.copy())
     held = document.get

@@ -25,16 +25,12 @@ class Member:
 
     def reader(self) -> Callable[[Reader, str, Any], Any]:
         """Reads this member out of a JSON object, and notes what is wrong with it; called as `Field.read`."""
-        if self.required:
-            return self._read_required
         return self._read_nullable if self.nullable else self.field.read
 
-    def _read_required(self, reader: Reader, name: str, default: Any) -> Any:
-        if reader.data.get(name) is None:
-            example = f", for example {self.field.example}" if self.field.example else ""
-            reader.error(name, "missing", f"must be given{example}")
-            return None
-        return self.field.read(reader, name, default)
+    def note_missing(self, reader: Reader) -> None:
+        """It is required, and was left out or is null."""
+        example = f", for example {self.field.example}" if self.field.example else ""
+        reader.error(self.name, "missing", f"must be given{example}")
 
     def _read_nullable(self, reader: Reader, name: str, default: Any) -> Any:
         return None if reader.data[name] is None else self.field.read(reader, name, default)
@@ -67,17 +63,23 @@ class Reading:
     whether their default is valid."""
 
     def __init__(self, members: Iterable[Member]) -> None:
-        self._members = tuple((item.name, item.required, item.default, item.reader()) for item in members)
+        self._members = tuple(
+            (item.name, item.note_missing if item.required else None, item.default, item.reader())
+            for item in members
+        )
 
     def given(self, reader: Reader) -> dict[str, Any]:
         """Those that are not left out, by name, and all that must not be; what is wrong is noted at the
         reader."""
         data = reader.data
-        return {
-            name: read(reader, name, default)
-            for name, required, default, read in self._members
-            if name in data or required
-        }
+        found: dict[str, Any] = {}
+        for name, note_missing, default, read in self._members:
+            if note_missing is not None and data.get(name) is None:
+                note_missing(reader)
+                found[name] = None
+            elif name in data:
+                found[name] = read(reader, name, default)
+        return found
 
 
 def members_of(of: type, without: str = "") -> tuple[Member, ...]:

@@ -28,9 +28,11 @@ def reference_rule(declaration: Declaration) -> Rule:
 
     def check(view: View, item: ConfigObject) -> Iterator[Finding]:
         if not getattr(item, "disabled", False):
-            for field, ref in declaration.references.items():
+            for field, ref in references.items():
                 for target_id in _named(item, field):
-                    yield from _check(view, declaration, item, field, ref, target_id)
+                    target = view.document.get(ref.kind, target_id)
+                    if target is None or ref.fits is not None or getattr(target, "disabled", False):
+                        yield from _check(declaration, item, field, ref, target_id, target)
 
     kind, references = declaration.kind, declaration.references
 
@@ -72,9 +74,13 @@ def _matters(ref: Ref, change: Change) -> bool:
 
 
 def _check(
-    view: View, declaration: Declaration, item: ConfigObject, field: str, ref: Ref, target_id: str
+    declaration: Declaration,
+    item: ConfigObject,
+    field: str,
+    ref: Ref,
+    target_id: str,
+    target: ConfigObject | None,
 ) -> Iterator[Finding]:
-    target = view.document.get(ref.kind, target_id)
     if target is None and target_id in ref.also:
         return
     if target is None:

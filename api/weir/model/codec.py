@@ -29,7 +29,7 @@ def parse_kind(text: str) -> Kind:
 
 def check_id(kind: Kind, object_id: object) -> str:
     """The interned id. Raises `Invalid` that says what an id of this kind may look like."""
-    form = id_form(kind)
+    form = DECLARED[kind].ids
     if not isinstance(object_id, str) or not form.pattern.fullmatch(object_id):
         raise Invalid(f"id must be {form.wanted}, not {shown(object_id)}", code="bad-id", path=f"{kind}/?/id")
     return sys.intern(object_id)

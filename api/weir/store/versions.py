@@ -11,6 +11,7 @@ import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from weir.model.document import Change
@@ -159,7 +160,7 @@ def line_of(change: Change) -> bytes:
 
 def _line(row: Sequence[Any]) -> str:
     body = row[-1] if len(row) > _ENDS else "null"
-    return f'{{"kind":{_to_json(row[0])},"id":{_to_json(row[1])},"new":{body}}}'
+    return f'{{"kind":{_quoted(row[0])},"id":{_quoted(row[1])},"new":{body}}}'
 
 
 def end_versions(connection: sqlite3.Connection, number: int, kind: str, ids: Sequence[str]) -> None:
