@@ -14,7 +14,7 @@ import click
 from weir.cli import output
 from weir.cli.client import LONG_TIMEOUT
 from weir.cli.group import Group, Session, pass_session
-from weir.cli.kinds import SECRET
+from weir.cli.kind_options import SECRET
 
 Json = dict[str, Any]
 HEADERS = {"Content-Type": "application/octet-stream"}

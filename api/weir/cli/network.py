@@ -9,7 +9,8 @@ import click
 
 from weir.cli import output
 from weir.cli.client import ApiError
-from weir.cli.kinds import Verbs, given_body, group_of, patch_body, present, session_now, write
+from weir.cli.kind_options import given_body
+from weir.cli.kinds import Verbs, group_of, patch_body, present, session_now, write
 from weir.kinds import interface
 from weir.model.overhead import usual_overhead_bytes
 

@@ -17,7 +17,8 @@ import click
 from weir.cli import output
 from weir.cli.client import ApiError, Client, Unreachable
 from weir.cli.group import Command
-from weir.cli.kinds import given_body, parameters_of, session_now
+from weir.cli.kind_options import given_body, parameters_of
+from weir.cli.kinds import session_now
 from weir.cli.tools import events_of
 from weir.model.units import format_rate_long
 from weir.tools import SPEED

@@ -14,7 +14,8 @@ import httpx
 
 from weir.cli import output
 from weir.cli.group import REFUSED, Command, fail
-from weir.cli.kinds import given_body, parameters_of, session_now
+from weir.cli.kind_options import given_body, parameters_of
+from weir.cli.kinds import session_now
 from weir.kinds.words import titled, unit_of, value_text
 from weir.model.units import format_rate
 from weir.tools import TOOLS, Tool
