@@ -13,12 +13,10 @@
 
 #include "weir/abi.h"
 
+#include "namespaces.h"
 #include "ports.h"
 
-/* Of the kernel, as far as it is read. */
-struct net_device {
-	int ifindex;
-} __attribute__((preserve_access_index));
+const volatile __u32 refused_namespace = 0; /* its inode: others have devices of the same numbers */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -36,7 +34,8 @@ int weir_refused(__u64 *arguments)
 	__u32 place = 0;
 	__u64 *count;
 
-	if (error >= 0 || drops <= 0 || !weir_port_find(to->ifindex, &place))
+	if (error >= 0 || drops <= 0 || to->nd_net.net->ns.inum != refused_namespace ||
+	    !weir_port_find(to->ifindex, &place))
 		return 0;
 	count = bpf_map_lookup_elem(&weir_refusals, &place);
 	if (count)

@@ -12,11 +12,18 @@
 
 int weir_refused_watch(struct weir *weir)
 {
-	libbpf_print_fn_t before = libbpf_set_print(weir_silent);
-	struct weir_refused *refused = weir_refused__open();
-	int error =
-		refused ? weir_object_use(refused->obj, "weir_ports", weir->map_fd[WEIR_MAP_PORTS]) : -errno;
+	libbpf_print_fn_t before;
+	struct weir_refused *refused;
+	uint32_t namespace;
+	int error = weir_own_namespace(&namespace);
 
+	if (error)
+		return error;
+	before = libbpf_set_print(weir_silent);
+	refused = weir_refused__open();
+	error = refused ? weir_object_use(refused->obj, "weir_ports", weir->map_fd[WEIR_MAP_PORTS]) : -errno;
+	if (refused)
+		refused->rodata->refused_namespace = namespace;
 	error = error ?: weir_refused__load(refused) ?: weir_refused__attach(refused);
 	libbpf_set_print(before);
 	if (error) {
