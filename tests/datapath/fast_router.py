@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tests.datapath import bpf_run
 from tests.datapath import packets as p
 from tests.datapath.loaded import Loaded
-from tests.datapath.topology import CLIENT, CLIENT6, SERVER, SERVER6, Topology, run
+from tests.datapath.topology import CLIENT, CLIENT6, SERVER, SERVER6, Topology, run_batch
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import Mode, Role
 
@@ -56,8 +56,12 @@ class Fast:
 
 
 def know_neighbours() -> None:
-    for address, ifname in NEIGHBOURS:
-        run("ip", "neigh", "replace", address, "lladdr", PEER_MAC, "dev", ifname, "nud", "permanent")
+    run_batch(
+        [
+            f"neigh replace {address} lladdr {PEER_MAC} dev {ifname} nud permanent"
+            for address, ifname in NEIGHBOURS
+        ]
+    )
 
 
 @contextmanager
@@ -66,8 +70,7 @@ def known_neighbours() -> Iterator[Topology]:
         for peer in (topology.client, topology.server):
             # Frames of XDP carry no offload state: senders compute checksums, receivers poll.
             peer.run("ethtool", "-K", "far0", "tx", "off", "gro", "on")
-        for ifname in ("lan0", "wan0"):
-            run("ip", "link", "set", ifname, "address", OWN_MAC)
+        run_batch([f"link set {ifname} address {OWN_MAC}" for ifname in ("lan0", "wan0")])
         know_neighbours()
         yield topology
 

@@ -30,22 +30,26 @@ def _rows(datapath: Datapath) -> Iterator[mmap.mmap]:
         os.close(fd)
 
 
+def _used(rows: mmap.mmap) -> list[int]:
+    """The places of answers, valid or not, in bytes. Nearly all rows are empty."""
+    with memoryview(rows) as whole, whole.cast("Q") as words, words[:: _HOP.size // 8] as firsts:
+        return [number * _HOP.size for number, first in enumerate(firsts) if first]
+
+
 def kept(datapath: Datapath) -> int:
     """How many answers there are, valid or not."""
     with _rows(datapath) as rows:
-        return sum(1 for hop in _HOP.iter_unpack(rows) if hop[0])
+        return len(_used(rows))
 
 
 def mark(datapath: Datapath) -> int:
     """Have each answer that is kept name a hardware address that nobody has. Returns how many there are."""
-    count = 0
     with _rows(datapath) as rows:
-        for at in range(0, len(rows), _HOP.size):
+        places = _used(rows)
+        for at in places:
             *before, _, end = _HOP.unpack_from(rows, at)
-            if before[0]:
-                _HOP.pack_into(rows, at, *before, MARKED, end)
-                count += 1
-    return count
+            _HOP.pack_into(rows, at, *before, MARKED, end)
+        return len(places)
 
 
 def forget(datapath: Datapath) -> None:

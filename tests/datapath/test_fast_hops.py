@@ -29,7 +29,7 @@ from tests.datapath.fast_router import (
     known_neighbours,
 )
 from tests.datapath.kept_hops import MARKED, forget, kept, let_keep, mark
-from tests.datapath.topology import CLIENT, PUBLIC, SERVER, Topology, run
+from tests.datapath.topology import CLIENT, PUBLIC, SERVER, Topology, run, run_batch
 from tests.polling import until
 from weir.adapters.datapath import Datapath
 from weir.adapters.plain_routes import NO_REGIONS
@@ -94,8 +94,8 @@ def router(datapath: Datapath, one_processor: None) -> Iterator[Router]:
     with fresh_namespace(), known_neighbours() as topology, fast_router(datapath) as fast:
         datapath.refuse_sources([])
         fast.loaded.limit(SLOT, 0)
-        run("ip", "neigh", "replace", OTHER, "lladdr", OTHER_MAC, "dev", "wan0", "nud", "permanent")
-        run("ip", "route", "add", FAR_NET, "via", SERVER)
+        known = f"neigh replace {OTHER} lladdr {OTHER_MAC} dev wan0 nud permanent"
+        run_batch([known, f"route add {FAR_NET} via {SERVER}"])
         forget(datapath)
         made = Router(fast, topology)
         made.keep()
