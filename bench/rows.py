@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -59,6 +60,19 @@ def demand_of(id: str, better: Better | None = None) -> Demand:
     if better is None:
         raise ValueError(f"bench: nothing is demanded of {id}, and it does not say what is better")
     return Demand(ANYTHING[better], ANYTHING[better], better)
+
+
+def bounds_of_median(values: Sequence[float], doubt: float = 0.05) -> tuple[float, float]:
+    """Between which the median of all such values is, but for a doubt. Whatever their distribution: each is
+    below the median as often as a coin shows heads (order statistics). Few values may not tell: then it is
+    the least and the most of them."""
+    ordered, count = sorted(values), len(values)
+    below, outside = 0, 1.0  # chances, of 2 ** count, that so few values or fewer are below the median
+    while below < count // 2 and 2 * outside / 2**count <= doubt:
+        below += 1
+        outside += math.comb(count, below)
+    place = max(below - 1, 0)
+    return ordered[place], ordered[-1 - place]
 
 
 def round_4(value: float) -> float:

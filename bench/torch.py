@@ -4,6 +4,9 @@
 The run is the product's own: its process, its bounds, its socket to the agent. It has told of a second before
 a round begins, so loading its programs is not in it. Rounds with and without come in pairs of random order.
 
+`torch-fast` has so many pairs that its median has bounds (docs/adr/0243): that of all such pairs is, 95 %
+certain, between `torch-fast-least` and `torch-fast-most`. What others take of the machine widens them.
+
 `torch-fast` and `torch-fast-quiet`: all processors but the last one forward, and the run has that one.
 `torch-fast-shared`: all of them forward, in real time (`bench/rig/rig.c`), so the run gets little time, late.
 """
@@ -23,7 +26,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from bench import forwarding
 from bench.forwarding import ROUTER, Configuration, Rate, Rig
 from bench.paced import LEAVES, ratio
-from bench.rows import Row
+from bench.rows import Row, bounds_of_median
 from bench.trees import Trees
 from lab import netns
 from lab.netns import LabError
@@ -32,8 +35,9 @@ from weir.adapters.probes import Probe
 from weir.agent.torch import Seat
 from weir.tools.torch import MAPS, TORCH, Torch
 
-ROUNDS = 7
-ROUND_MS, SETTLE_MS = 3000, 200
+ROUNDS, PAIRS = 7, 41
+"""Pairs of rounds that compare, and of those that decide."""
+ROUND_MS, PAIR_MS, SETTLE_MS = 3000, 2000, 200
 """Whole seconds, as torch watches a part of each."""
 START_S = 20.0
 """So long a run may take until it has told of its first second."""
@@ -47,13 +51,13 @@ def run() -> list[Row]:
     if cpus < 2:
         raise LabError("torch needs a processor that does not forward, and there is only one")
     with Datapath.open(None, capacity=16_384) as datapath:
-        alone, told = measured(datapath, cpus - 1)
+        alone, told = measured(datapath, cpus - 1, None, PAIRS, PAIR_MS)
         quiet, _ = measured(datapath, cpus - 1, QUIET)
         shared, _ = measured(datapath, cpus)
     what = "fast path, 4,096 queues in 3 levels, with torch open at"
     reader = "its reader on a processor that does not forward"
     return [
-        over(alone, "torch-fast", f"{what} the port that they leave by, {reader}"),
+        *bounded(alone, f"{what} the port that they leave by, {reader}"),
         Row.of(
             "torch-fast-told", "packets per second that torch tells of these: over those forwarded", "ratio",
             told, "higher",
@@ -63,12 +67,28 @@ def run() -> list[Row]:
     ]  # fmt: skip
 
 
+def bounded(rates: dict[str, list[Rate]], what: str) -> list[Row]:
+    """The row that decides, and how sure it is."""
+    pairs = [a.counted / b.counted for a, b in zip(rates["with"], rates["without"], strict=True)]
+    least, most = bounds_of_median(pairs)
+    certain = f"the median of `torch-fast`, 95 % certain of {len(pairs)} pairs: at"
+    return [
+        over(rates, "torch-fast", what),
+        Row.of("torch-fast-least", f"{certain} least", "ratio", [least], "higher"),
+        Row.of("torch-fast-most", f"{certain} most", "ratio", [most], "higher"),
+    ]
+
+
 def over(rates: dict[str, list[Rate]], id: str, what: str) -> Row:
     return ratio(id, f"{what}: over without", rates, "with", "without")
 
 
 def measured(
-    datapath: Datapath, cpus: int, ifname: str | None = None
+    datapath: Datapath,
+    cpus: int,
+    ifname: str | None = None,
+    rounds: int = ROUNDS,
+    round_ms: int = ROUND_MS,
 ) -> tuple[dict[str, list[Rate]], list[float]]:
     """Rates with and without torch at an interface, or at the port that packets leave by, the first `cpus`
     processors forwarding; and of each round with it, what it told over what was forwarded."""
@@ -79,10 +99,10 @@ def measured(
         netns.ip(ROUTER, [f"link add {QUIET} type veth peer {QUIET}s"])
         at = ifname or rig.ports[0][1].egress
         rig.measure(1)
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             for name in random.sample(("with", "without"), 2):
                 with torch(datapath, at) if name == "with" else nullcontext() as seen:
-                    (rate,) = rig.measure(1, ROUND_MS, SETTLE_MS)["fast"]
+                    (rate,) = rig.measure(1, round_ms, SETTLE_MS)["fast"]
                     seconds = seen.rates() if seen else []
                 rates[name].append(rate)
                 told += [seconds[-1] / rate.counted] if seconds else []

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from bench import likeness, rates
 from bench.demands import DEMANDS, RELEASE
 from bench.groups import GROUPS
-from bench.rows import Row, demand_of, table
+from bench.rows import Row, bounds_of_median, demand_of, table
 
 REQUIRED = """
 paced-4096x3 0.85 0.97
@@ -126,3 +128,15 @@ def test_every_row_of_the_document_has_its_figures_and_belongs_to_a_table() -> N
         assert all(float(cell) >= 0 for cell in cells[3:7]), cells
     ids = [cells[0].strip(" `") for cells in rows]
     assert len(ids) == len(set(ids))
+
+
+def test_bounds_hold_the_median_as_often_as_they_say() -> None:
+    """Of 41 values the 14th and the 28th: ranks of the sign test, from its table for 5 %."""
+    assert bounds_of_median(range(1, 42)) == (14, 28)
+    assert bounds_of_median([3.0, 1.0, 2.0]) == (1.0, 3.0), "three tell nothing"
+    chance = random.Random(7)
+    held = 0
+    for _ in range(2000):
+        least, most = bounds_of_median([chance.expovariate(1.0) for _ in range(41)])
+        held += least <= math.log(2) <= most
+    assert 0.95 <= held / 2000 <= 0.99
