@@ -259,9 +259,17 @@ def test_waits_that_are_not_known_are_told_by_direction() -> None:
     assert at(judge(healthy(queue=unseen)), "queue").unknown == waits
 
 
-def test_what_an_htb_class_drops_is_said_to_be_unknown() -> None:
-    held = line(classful=frozenset(("download",)))
+def test_what_an_htb_class_drops_is_said_to_be_unknown_where_it_is() -> None:
+    held = line(classful=frozenset(("download",)), uncounted="the agent is away")
     assert at(judge(healthy(queue=held)), "queue").unknown == ("what its HTB class drops (download)",)
+    assert at(judge(healthy(queue=replace(held, uncounted=""))), "queue").unknown == ()
+
+
+def test_of_what_an_htb_class_drops_it_is_not_said_whose_limit_it_was() -> None:
+    dropping = flow(5 * M, drops_ps=[20.0] * 20, early_ps=(), ancestor_ps=())
+    found = judge(healthy(queue=line(download=dropping, classful=frozenset(("download",))))).culprit
+    assert found is not None and found.code == "queue-drops"
+    assert "drops 20 packets/s download" in found.sentence and "HTB does not tell which" in found.sentence
 
 
 def test_a_slow_check_is_a_slow_internet_unless_packets_of_the_customer_tell_otherwise() -> None:

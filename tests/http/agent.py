@@ -19,7 +19,7 @@ from weir.agent.torch import Seat
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.shown import findings_json
 from weir.model.document import Document
-from weir.model.problem import Invalid, Problem
+from weir.model.problem import Invalid, Problem, Unavailable
 from weir.tools import IPERF, TOOLS
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 
@@ -70,6 +70,10 @@ class Agent(FakeAgent):
     """The fake agent with what the sampler asks; every queue it holds gets a slot."""
 
     drops: ClassVar[dict[str, Any]] = {"counted": [], "unseen": {}}
+    mode = "police"
+    """How wan0 shapes."""
+    tree_drops: tuple[tuple[str, int, int, int], ...] | None = ()
+    """As `weir.agent.drops`; None: qdiscs cannot be asked."""
     look: dict[str, Any] | None = None
     """The last look in figures (`weir.diagnosis.figures.Looked`)."""
 
@@ -121,7 +125,7 @@ class Agent(FakeAgent):
                 "tuning": lambda _params, _peer: self.tuning,
                 "findings": lambda _params, _peer: self.findings,
                 "try_remedy": self._try_remedy,
-                "drops": lambda _params, _peer: self.drops,
+                **self._dropped(),
                 **self._stations(),
                 **self.secrets.table(),
                 **self.tools.table(),
@@ -146,7 +150,7 @@ class Agent(FakeAgent):
             "state": self.state,
             "kernel": "6.12-test",
             "capabilities": [{"id": "fq", "available": False, "reason": "the kernel has no fq"}],
-            "shapers": {"wan0": {"mode": "police", "reason": "no fq"}},
+            "shapers": {"wan0": {"mode": self.mode, "reason": "no fq"}},
             "drift": [{"at_ms": 1, "part": "tc", "text": "somebody ran tc", "repaired": True}],
             "confirm": None,
             "started_at": self.started_at,
@@ -155,6 +159,14 @@ class Agent(FakeAgent):
 
     journal_reader = "echo"
     """It repeats what it was asked for: there is a journal, and no entry in it."""
+
+    def _dropped(self) -> dict[str, Handler]:
+        return {"drops": lambda _params, _peer: self.drops, "tree_drops": self._tree}
+
+    def _tree(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        if self.tree_drops is None:
+            raise Unavailable("the qdiscs cannot be asked")
+        return {"dropped": self.tree_drops}
 
     def _log(self, of: type[LogTail] | type[LogLines], name: str) -> Handler:
         """The reader may be another one when it is asked."""

@@ -12,6 +12,7 @@ from tests.http.world import Client, World
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.sample import Sample
 from weir.diagnosis.shown import findings_json
+from weir.service.tree_drops import TreeDropsService
 from weir.stats.absent import Absent
 
 M = 1_000_000
@@ -148,13 +149,25 @@ def test_an_upload_that_is_policed_says_so(api: Client, world: World) -> None:
 
 
 @pytest.mark.usefixtures("customers")
-def test_what_the_class_of_a_port_with_htb_drops_is_not_known(api: Client, world: World) -> None:
+def test_what_the_class_of_a_port_with_htb_drops_is_not_known_where_it_cannot_be_read(
+    api: Client, world: World
+) -> None:
+    said, slot = "what its HTB class drops (upload)", world.agent.maps.slots["acme"]
+    world.agent.mode, world.agent.tree_drops = "htb", None
+    world.parts.stats.tick()
     seconds(world, 12, acme=(M, 5 * M))
-    said = "what its HTB class drops (upload)"
-    assert said not in place(why(api, queue="acme"), "queue")["not_known"]
-    world.parts.stats.router.status["shapers"]["wan0"]["mode"] = "htb"
     found = place(why(api, queue="acme"), "queue")
     assert (found["state"], said in found["not_known"]) == ("clear", True)
+    world.agent.tree_drops = (("wan0", slot, 0, 0),)
+    world.parts.stats.trees = TreeDropsService()  # it would ask again in ten seconds
+    world.parts.stats.tick()
+    assert said not in place(why(api, queue="acme"), "queue")["not_known"]
+    world.agent.tree_drops = (("wan0", slot, 0, 1 << 20),)
+    world.parts.stats.trees = TreeDropsService()
+    world.parts.stats.tick()
+    seconds(world, 12, acme=(M, 5 * M))
+    found = place(why(api, queue="acme"), "queue")
+    assert found["code"] == "queue-drops" and "HTB does not tell which one" in found["sentence"]
 
 
 @pytest.mark.usefixtures("customers")

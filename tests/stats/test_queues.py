@@ -220,6 +220,29 @@ def test_counters_of_32_bits_may_wrap(rig: Rig) -> None:
     assert rig.figures.recent("a", "2m")["upload"]["early_drops_ps"][-1] == pytest.approx(8, rel=0.05)
 
 
+def test_what_an_htb_class_drops_is_a_drop_and_did_not_pass(rig: Rig) -> None:
+    """Counted packets are what was handed to the tree; its counters have 32 bits, for each port."""
+    rig.maps.place("tower", 1)
+    rig.maps.place("a", 2, parent=1)
+    rig.follow()
+    rig.second()
+    rig.figures.note_tree_drops([("lan0", 2, DOWN, 2**32 - 10)], 100.0)
+    rig.maps.count("a", DOWN, bytes=100_000, packets=100)
+    rig.second()
+    assert rig.rate("a") == (0, 800_000), "what was dropped before the first reading is of no second"
+    rig.figures.note_tree_drops([("lan0", 2, DOWN, 10), ("lan1", 2, DOWN, 5)], 101.0)
+    rig.maps.count("a", DOWN, bytes=100_000, packets=100)
+    rig.second()
+    for name in ("a", "tower"):
+        row = rig.figures.figures([name])[0]
+        assert row["rate_bps"]["download"] == 600_000 and row["packets_ps"]["download"] == 75
+        assert row["drops_ps"] == {"upload": 0, "download": 25}
+        assert row["drops"]["download"] == 2**32 + 15
+    rig.maps.place("b", 3)
+    rig.follow()
+    assert rig.figures.figures(["a"])[0]["drops"]["download"] == 0, "slots may be others' now"
+
+
 def test_two_minutes_are_kept_by_the_second(rig: Rig) -> None:
     rig.maps.place("a", 1)
     rig.follow()

@@ -59,7 +59,7 @@ class Drops:
         self._of_bounded = of_bounded
 
     def table(self) -> dict[str, Handler]:
-        return {"drops": self._answer}
+        return {"drops": self._answer, "tree_drops": self._tree}
 
     def _answer(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         """What could not be asked is in `unseen`, with the reason; the rest goes on."""
@@ -81,6 +81,20 @@ class Drops:
                 log.info("drops of %s are not known: %s", name, problem.message)
                 unseen[name] = problem.message
         return {"counted": found, "unseen": unseen}
+
+    def _tree(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        """Of each class whose queue in an HTB tree dropped packets since it was made: port, slot, direction
+        (0 is upload), packets. Raises `Unavailable`."""
+        running = self._configuration
+        with running.lock:
+            ports = running.compiled.shaping.ports if running.loaded else {}
+        found = [
+            (name, slot, 0 if ports[name].role == "wan" else 1, packets)
+            for name, drops in drop_counters.of_qdiscs().items()
+            for slot, packets in drops.leaves.items()
+            if packets and name in ports
+        ]
+        return {"dropped": found}
 
     def _rules(self) -> Iterator[Counted]:
         """Of rules that drop or reject; one that becomes several in the kernel has one counter."""

@@ -53,7 +53,8 @@ def _own(line: Line, way: Way) -> Iterator[Judged]:
         yield _at("queue", line, "queue-drops", f"{said}: bursts over its limit.", way, _raise(line))
     elif not flow.tells_reasons and (dropped_ps := mean(recent(flow.drops_ps))) >= DROPS_PS:
         said = f"{line.name} or a queue above it drops {dropped_ps:,.0f} packets/s {way} at {_used(flow)}"
-        yield _at("queue", line, "queue-drops", f"{said}; which one is not known yet.", way, _look(line))
+        which = "HTB does not tell which one" if way in line.classful else "which one is not known yet"
+        yield _at("queue", line, "queue-drops", f"{said}; {which}.", way, _look(line))
     if (above_ps := mean(recent(flow.ancestor_ps))) >= DROPS_PS:
         said = f"A queue above {line.name} drops {above_ps:,.0f} packets/s of it {way}, at {_used(flow)}"
         yield _at("queue", line, "parent-drops", f"{said}.", way, _look(line))
@@ -127,7 +128,8 @@ def _clear(place: Place, line: Line) -> Judged:
     said = ", ".join(f"{way} {_used(flow)}" for way, flow in flows)
     numbers = tuple(number for way, flow in flows for number in _numbers(flow, way))
     unseen = tuple(f"how long packets wait ({way})" for way, flow in flows if not recent(flow.waits_us))
-    unseen += tuple(f"what its HTB class drops ({way})" for way in WAYS if way in line.classful)
+    if line.uncounted:
+        unseen += tuple(f"what its HTB class drops ({way})" for way in WAYS if way in line.classful)
     return Judged(
         place, line.name, "clear", f"{line.name} is within its limits: {said}.", "", numbers, (), unseen
     )

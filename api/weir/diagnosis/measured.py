@@ -88,8 +88,8 @@ class Taker:
 @dataclass(frozen=True, slots=True)
 class Line:
     """A queue. `policed` says for a direction why nothing waits there, `unmeasured` why there are no
-    figures. In `classful` directions an HTB class holds its packets, and what that drops is not in the
-    figures."""
+    figures. In `classful` directions an HTB class holds its packets, whose queue drops for its own limit and
+    for those above it alike; `uncounted` says why that is not among the drops, "" where it is."""
 
     id: str
     name: str
@@ -99,6 +99,7 @@ class Line:
     takers: Mapping[Way, Taker] = field(default_factory=dict)
     unmeasured: str = ""
     classful: frozenset[Way] = frozenset()
+    uncounted: str = ""
 
     def flow(self, way: Way) -> Flow:
         return self.upload if way == "upload" else self.download

@@ -24,6 +24,7 @@ from weir.service.incidents import IncidentService, Now
 from weir.service.lazy import once
 from weir.service.router_state import Router
 from weir.service.state_feed import Asked, StateFeed
+from weir.service.tree_drops import TreeDropsService
 from weir.service.types import Principal
 from weir.stats.absent import without_delays
 from weir.stats.fanout import Fanout, Stream, event
@@ -89,6 +90,7 @@ class StatsService:
         self.drops = DropsService(agent, lambda: self._figures.take_drops())
         self.figures = FigureService(agent, path_beside(archive_path), self.drops.counted)
         self.incidents = incidents
+        self.trees = TreeDropsService()
         self._config_event = config_event
         self._permitted = permitted
         self._head = head
@@ -200,9 +202,11 @@ class StatsService:
                 answer = connection.call("slots", {"since": self._generation})
             if self._counters is not None and answer["generation"] != self._generation:
                 self._follow_slots(answer, self._counters)
+            self.trees.tick(self._agent, status.get("shapers") or {}, self._figures)
             self._followed = status.get("revision")
         except Problem as problem:
             self.router.lose(problem.message, now)
+            self.trees.lose(problem.message, self._figures)
 
     def _follow_leases(self) -> None:
         """What came and went since the last tick; from the first one on that somebody asks."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -289,6 +289,8 @@ def _line(
     row, stale, modes = figures
     recent, day = stats.history(queue.id, "2m"), stats.history(queue.id, "24h")
     flows = {way: _flow(queue, way, row, recent[way], day[way]["rate_bps"]) for way in WAYS}
+    for way in modes.classful:
+        flows[way] = replace(flows[way], early_ps=(), ancestor_ps=())
     unmeasured = stale or ("" if row["live"] else stats.unmeasured(queue.id) or UNMEASURED)
     return Line(
         queue.id,
@@ -299,6 +301,7 @@ def _line(
         {} if queue.id == asked else _takers(document, queue, stats, asked),
         unmeasured,
         modes.classful,
+        stats.trees.unseen,
     )
 
 

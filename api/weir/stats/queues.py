@@ -11,7 +11,7 @@ import math
 import sqlite3
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from weir.stats.rates import ANCESTOR, BYTES, DROPS, EARLY, RateTable
 from weir.stats.round_trips import READ_EVERY, StepTrips
 from weir.stats.rows import rows
 from weir.stats.samples import KEPT, RECORD, Records, decode
+from weir.stats.tree_drops import Reading
 
 I64 = npt.NDArray[np.int64]
 log = logging.getLogger("weir.stats")
@@ -103,6 +104,16 @@ class QueueFigures:
     def forget_readings(self) -> None:
         with self.lock:
             self._rates.forget_readings()
+
+    def note_tree_drops(self, readings: Iterable[Reading], clock_s: float) -> None:
+        """What the queues of HTB classes have dropped, as the next samples have it."""
+        with self.lock:
+            self._rates.tree.take(readings, clock_s)
+
+    def forget_tree_drops(self) -> None:
+        """There is no tree, or it could not be read."""
+        with self.lock:
+            self._rates.tree.forget()
 
     def sample(self, counters: Counters, now: float, elapsed_s: float) -> None:
         """Take one sample; `elapsed_s` since the one before."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weir.stats.layout import CHUNK_LINES, COUNTERS, U32, U64, Counters
+from weir.stats.tree_drops import TreeDrops
 
 Number = TypeVar("Number", bound=np.generic)
 F32 = npt.NDArray[np.float32]
@@ -78,6 +79,7 @@ class RateTable:
         self._minute: F32 = np.zeros((len(SAMPLED) + 1, 0), np.float32)
         self._minute_s = 0.0
         self._cumulative: dict[int, npt.NDArray[np.float64]] = {}
+        self.tree = TreeDrops()
 
     def resize(self, parents: U32, renewed: npt.NDArray[np.bool_]) -> None:
         """Follow a change of classes: `renewed` lines start from nothing."""
@@ -98,6 +100,7 @@ class RateTable:
         self._minute[:, renewed] = 0
         self._levels = levels_of(parents)
         self._cumulative.clear()
+        self.tree.forget()
 
     def forget_readings(self) -> None:
         """The next reading is a first one (the agent was away, or the maps are others)."""
@@ -122,6 +125,7 @@ class RateTable:
         self.measured = ~self._fresh
         self._fresh[:] = False
         self.per_s *= scale
+        self._take_out_tree_drops()
         for level in self._levels:
             for figure in self.per_s:
                 figure[level.parents] += np.add.reduceat(figure[level.children], level.starts)
@@ -130,6 +134,17 @@ class RateTable:
             self._note_delays(worst_us)
         self._fill_bucket(elapsed_s)
         self._add_to_minute(elapsed_s)
+
+    def _take_out_tree_drops(self) -> None:
+        """What the queue of an HTB class dropped did not pass, though it was counted before. Its bytes are
+        not known: those of as many packets of the mean size."""
+        known = self.tree.lines < self.lines
+        lines, dropped = self.tree.lines[known], self.tree.per_s[known]
+        counted = self.per_s[PACKETS, lines]
+        share = np.minimum(dropped / np.maximum(counted, np.float32(1e-9)), np.float32(1))
+        self.per_s[BYTES, lines] *= 1 - share
+        self.per_s[PACKETS, lines] *= 1 - share
+        self.per_s[DROPS, lines] += dropped
 
     def _note_delays(self, worst: F32) -> None:
         """A parent's is the longest below it: all that is above a packet's class delays the packet."""
@@ -187,6 +202,9 @@ class RateTable:
         found = self._cumulative.get(figure)
         if found is None:
             found = self._last[:, figure].astype(np.float64)
+            if figure == DROPS:
+                known = self.tree.lines < self.lines
+                found[self.tree.lines[known]] += self.tree.totals[known]
             for level in self._levels:
                 found[level.parents] += np.add.reduceat(found[level.children], level.starts)
             self._cumulative[figure] = found

@@ -14252,7 +14252,7 @@ export interface components {
             packets_ps: components["schemas"]["Rate"];
             drops_ps: components["schemas"]["Rate"];
             marks_ps: components["schemas"]["Rate"];
-            /** @description Since the class was created. */
+            /** @description Since the class was made; where a port shapes by HTB with what its classes drop. */
             bytes: components["schemas"]["Total"];
             drops: components["schemas"]["Total"];
             /** @description Mean time that packets had to wait, last second. */

@@ -30,7 +30,12 @@ class QueueStats(Answer):
     packets_ps = fields.Nested(Rate)
     drops_ps = fields.Nested(Rate)
     marks_ps = fields.Nested(Rate)
-    bytes = fields.Nested(Total, metadata={"description": "Since the class was created."})
+    bytes = fields.Nested(
+        Total,
+        metadata={
+            "description": "Since the class was made; where a port shapes by HTB with what its classes drop."
+        },
+    )
     drops = fields.Nested(Total)
     delay_us = fields.Nested(
         Rate, allow_none=True, metadata={"description": "Mean time that packets had to wait, last second."}
