@@ -16,6 +16,7 @@ WEIR_API_LICENSE_FILES = LICENSE LICENSES/MIT.txt
 define WEIR_API_USERS
 	weir -1 weir -1 * /var/lib/weir - - Weir API
 	unbound -1 unbound -1 * - - - Name service
+	dhcp-relay -1 dhcp-relay -1 * - - - DHCP relay
 	cli -1 cli -1 * - /bin/sh - Command line by SSH
 endef
 

@@ -246,6 +246,25 @@ def test_an_object_that_breaks_a_rule_is_disabled_or_left_out() -> None:
     assert {line.code for line in report.lines} == {"range-outside", "ok"}
 
 
+def test_a_dhcp_relay_keeps_its_servers_and_what_it_says_of_its_clients() -> None:
+    report = import_of(
+        "/ip address\nadd address=10.0.0.1/24 interface=ether2\n"
+        "/ip dhcp-relay\n"
+        "add add-relay-info=yes dhcp-server=192.0.2.67,192.0.2.68 disabled=no interface=ether2 "
+        "local-address=10.0.0.1 name=far relay-info-remote-id=tower\n"
+        "add dhcp-server=192.0.2.67 disabled=yes interface=ether2 local-address=10.9.9.9 name=old\n"
+        "add disabled=yes interface=ether2 name=none\n"
+        "add delay-threshold=2s dhcp-server=192.0.2.67 disabled=yes interface=ether2 name=late\n"
+    )
+    far, late, old = sorted(of_kind(report, "dhcp-relay"), key=lambda body: str(body["id"]))
+    assert far["servers"] == ["192.0.2.67", "192.0.2.68"] and far["interface"] == "ether2"
+    assert (far.get("option_82", True), far["remote_id"], old["option_82"]) == (True, "tower", False)
+    assert not far.get("disabled") and old["disabled"] is late["disabled"] is True
+    codes = [line.code for line in report.lines[1:]]
+    assert codes == ["circuit-id", "local-address", "bad-value", "not-taken"]
+    assert "delay-threshold" in report.lines[4].reason
+
+
 @pytest.mark.parametrize("name", ["home", "tower", "branch"])
 def test_the_same_file_again_changes_nothing(name: str) -> None:
     text = (Path(__file__).parent / "fixtures/routeros" / name / "export.rsc").read_text()

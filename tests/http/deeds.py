@@ -322,6 +322,12 @@ STEPS: dict[str, Step] = {
         {"id": "r1", "server": "d2", "address": "10.64.0.21", "mac": "02:00:00:00:00:21"},
         {"id": "r2", "server": "d2", "address": "10.64.0.22", "mac": "02:00:00:00:00:22"},
     ),
+    **collection(
+        "dhcp-relays",
+        "dhcp_relay",
+        {"id": "y1", "interface": "lan0", "disabled": True},
+        {"id": "y2", "interface": "lan0", "disabled": True},
+    ),
     "dns.put_dns": ("config.commit", put("/dns", {"cache_mib": 8})),
     "dns.patch_dns": ("config.commit", patch("/dns", {"cache_mib": 16})),
     **collection(

@@ -52,6 +52,7 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
         "/dhcp-reservations/h9",
         {"server": "d9", "mac": "02:00:5e:10:00:01", "address": "10.9.0.7"},
     ),
+    "dhcp-relay": ("/dhcp-relays/y9", {"interface": "lan9", "servers": ["192.0.2.67"]}),
     "dns": ("/dns", {}),
     "dns-record": ("/dns-records/n9", {"name": "nas", "value": "192.0.2.9"}),
     "dns-forward": (
@@ -81,6 +82,7 @@ NEEDS = {
     "uplink-check": ["interface", "uplink"],
     "wireguard-peer": ["tunnel"],
     "dhcp-server": ["network"],
+    "dhcp-relay": ["network"],
     "dhcp-reservation": ["network", "dhcp-server"],
     "alert-rule": ["alert-target"],
 }

@@ -97,6 +97,7 @@ UNSAID = {
     "adapters/tc.py": ("tc",),
     "adapters/web_server.py": ("systemctl",),
     "backends/dhcp.py": (),  # weir.adapters.kea
+    "backends/dhcp_relay.py": ("python3",),  # weir.adapters.dhcp_relay
     "backends/dns.py": (),  # weir.adapters.unbound
     "console/main.py": ("bash",),  # and weir-install, our own
 }

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from weir.adapters import kea, unbound
+from weir.adapters.dhcp_relay import UNIT_USER
 from weir.adapters.pppd import UNIT, Sessions
 from weir.agent.options import CA_BUNDLE, lasting, parser
-from weir.backends import dhcp
+from weir.backends import dhcp, dhcp_relay
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.dns import DnsBackend
 from weir.backends.ntp import NtpBackend
@@ -92,6 +93,10 @@ def _announcer(state_dir: Path) -> AnnouncingBackend:
     return AnnouncingBackend(state_dir / "announcing", Path("/nowhere"), is_unit=True)
 
 
+def _relay(state_dir: Path) -> dhcp_relay.DhcpRelayBackend:
+    return dhcp_relay.DhcpRelayBackend(state_dir / "dhcp-relay", is_unit=True)
+
+
 def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     """The agent starts them by name, and asks Buildroot's package and ours for program and user."""
     state_dir = Path("/run/weir/daemons")
@@ -99,13 +104,14 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
         ("chrony.service", "chrony.conf", NtpBackend(state_dir / "ntp", sets_clock=True).daemon),
         ("radvd.service", "radvd.conf", _announcer(state_dir).daemon),
         (dhcp.UNIT, dhcp.CONF, dhcp.DhcpBackend(state_dir / "dhcp", Path("/nowhere"), is_unit=True).daemon),
+        (dhcp_relay.UNIT, dhcp_relay.CONF, _relay(state_dir).daemon),
         ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", CA_BUNDLE, is_unit=True).daemon),
         (SSH_UNIT, CONF, SshBackend(state_dir / "ssh", Path("/nowhere"), is_unit=True).daemon),
     ):
         units = [*OVERLAY.rglob(name), *OVERLAY.rglob(f"{name}.d/*.conf")]
         text = "\n".join(unit.read_text(encoding="utf-8") for unit in units)
         assert f"ConditionPathExists={daemon.config / file}\n" in text
-        assert re.search(rf"^ExecStart=/usr/sbin/[\w-]+ .*{daemon.config / file}$", text, re.MULTILINE), name
+        assert re.search(rf"^ExecStart=/usr/s?bin/[\w-]+ .*{daemon.config / file}$", text, re.MULTILINE), name
         assert f"StandardOutput=append:{daemon.config.parent}/said\n" in text
     unit = (OVERLAY / "usr/lib/systemd/system/unbound.service").read_text(encoding="utf-8")
     users = (ROOT / "package/weir-api/weir-api.mk").read_text(encoding="utf-8")
@@ -128,6 +134,14 @@ def test_kea_has_its_folders_and_its_user_and_keeps_leases_where_that_user_may()
     for which in ("AmbientCapabilities", "CapabilityBoundingSet"):
         named = re.search(rf"^{which}=(.*)$", unit, re.MULTILINE)
         assert named is not None and set(named[1].split()) == rights
+
+
+def test_the_relay_has_its_user_and_two_rights() -> None:
+    unit = (OVERLAY / "usr/lib/systemd/system" / dhcp_relay.UNIT).read_text(encoding="utf-8")
+    users = (ROOT / "package/weir-api/weir-api.mk").read_text(encoding="utf-8")
+    assert f"User={UNIT_USER}\n" in unit and f"\t{UNIT_USER} -1 {UNIT_USER} -1 " in users
+    for which in ("AmbientCapabilities", "CapabilityBoundingSet"):
+        assert f"{which}=CAP_NET_RAW CAP_NET_BIND_SERVICE\n" in unit
 
 
 def test_sessions_of_ssh_have_a_user_and_outlast_sshd() -> None:

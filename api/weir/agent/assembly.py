@@ -80,6 +80,7 @@ from weir.backends.autoconf import AutoconfBackend
 from weir.backends.bounded_sources import BoundedSourcesBackend
 from weir.backends.daemons import Learn
 from weir.backends.dhcp import DhcpBackend
+from weir.backends.dhcp_relay import DhcpRelayBackend
 from weir.backends.dns import DnsBackend
 from weir.backends.fast import FastPaths
 from weir.backends.firewall import FirewallBackend
@@ -97,7 +98,7 @@ from weir.backends.tuning import TuningBackend
 from weir.backends.uplinks import UplinksBackend
 from weir.model.objects import Kind
 from weir.model.problem import Problem
-from weir.parts import BOUNDED_SOURCES, DHCP, DNS, NETWORK
+from weir.parts import BOUNDED_SOURCES, DHCP, DHCP_RELAY, DNS, NETWORK
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
 from weir.wire.server import AgentServer, Handler, Peer
@@ -188,6 +189,10 @@ def _services(options: argparse.Namespace, state_dir: Path) -> tuple[DhcpBackend
     return served, DnsBackend(folder / "dns", options.ca_bundle, is_unit=is_unit)
 
 
+def _relays(options: argparse.Namespace, state_dir: Path) -> DhcpRelayBackend:
+    return DhcpRelayBackend(state_dir / "daemons" / "dhcp-relay", is_unit=options.sets_clock)
+
+
 def _ipv6(options: argparse.Namespace, state_dir: Path) -> tuple[AnnouncingBackend, AutoconfBackend]:
     """Who tells hosts of the router, and who learns of other routers."""
     folder, memory = state_dir / "daemons" / "announcing", lasting(options) / "announced.json"
@@ -248,7 +253,7 @@ def _executor(
         ports=ports,
         forwarding=ForwardingBackend(),
         routes=RoutesBackend(frr),
-        **parts,
+        **{**parts, DHCP_RELAY.name: _relays(options, state_dir)},
         leases=Leases(state_dir / "leases.json"),
         delegations=Delegations(state_dir / "delegations.json", lasting(options) / "subnets.json"),
         known_uplinks=Uplinks(state_dir / "uplinks.json"),

@@ -12,6 +12,7 @@ from weir.parts.bounded_sources import BOUNDED_SOURCES
 from weir.parts.bridges import BRIDGES
 from weir.parts.certificates import CERTIFICATES
 from weir.parts.dhcp import DHCP
+from weir.parts.dhcp_relay import DHCP_RELAY
 from weir.parts.dns import DNS
 from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
@@ -34,7 +35,7 @@ PARTS = Parts(
     (
         NAMING,
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
-        *(ROUTING, AUTOCONF, DHCP, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
+        *(ROUTING, AUTOCONF, DHCP, DHCP_RELAY, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
         *(BOUNDED_SOURCES, CERTIFICATES, SSH, JOBS),
     )
 )
@@ -49,6 +50,7 @@ __all__ = [
     "BRIDGES",
     "CERTIFICATES",
     "DHCP",
+    "DHCP_RELAY",
     "DNS",
     "FIREWALL",
     "FORWARDING",

@@ -18,6 +18,7 @@ from weir.model.schedule import window_text
 from weir.model.vrf import table_of
 from weir.parts.admission import admitted
 from weir.parts.delta import Replaced, Step
+from weir.parts.dhcp_relay import answers_to_relays
 from weir.parts.filter import Lengths, configured
 from weir.parts.mss import clamped
 from weir.parts.nat import around, translated
@@ -54,6 +55,7 @@ class FirewallPart(ReplacedPart[Rules]):
             "interface",
             "zone",
             "zone-policy",
+            "dhcp-relay",
             "firewall-rule",
             "nat-rule",
             "service",
@@ -172,7 +174,8 @@ def _made(
     if wan:
         asking = tuple(item.id for item in interfaces if item.id in wan and item.dhcpv6 is not None)
         ssh = document.single(SshServer)
-        yield from _firewall(policy, wan, (*_services(policy, ssh), *tunnels), asking)
+        relayed = answers_to_relays(document)
+        yield from _firewall(policy, wan, (*_services(policy, ssh), *tunnels, *relayed), asking)
     yield from apart(zones)
 
 

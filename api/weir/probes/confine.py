@@ -11,6 +11,7 @@ import ctypes
 import os
 import resource
 import signal
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ OOM, FIRST_TO_GO = Path("/proc/self/oom_score_adj"), "900"
 """The agent is spared when memory runs out, and its children would be too (proc(5))."""
 _PR_SET_PDEATHSIG, _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 1, 8, 38
 _CAPABILITY_VERSION_3 = 0x20080522
-CAP_NET_ADMIN = 12
+CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_NET_RAW = 10, 12, 13
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -53,15 +54,9 @@ class _Data(ctypes.Structure):
 def confine(parent: int, seconds: float, keeps: int | None = None, bounds: Bounds = OF_A_PROBE) -> None:
     """Give up all rights but the capability that it `keeps`; `parent` is the process to die with, and
     `seconds` the time on a processor after which it is killed. Raises `OSError`."""
-    if keeps is not None:
-        _prctl(_PR_SET_KEEPCAPS, 1)
     os.nice(NICENESS)
     OOM.write_text(FIRST_TO_GO, encoding="ascii")
-    os.setgroups([])
-    os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
-    _hold_only(keeps)
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    become(NOBODY, NOBODY, () if keeps is None else (keeps,))
     die_with(parent)  # after the change of user, which clears it
     processor_s = (int(seconds) + 1) * bounds.cores
     for what, most in (
@@ -75,6 +70,18 @@ def confine(parent: int, seconds: float, keeps: int | None = None, bounds: Bound
         resource.setrlimit(what, (most, most))
 
 
+def become(user: int, group: int, keeps: Collection[int] = ()) -> None:
+    """Another user than root, without groups and rights but the capabilities that it `keeps`, and without a
+    way to any others. Raises `OSError`."""
+    if keeps:
+        _prctl(_PR_SET_KEEPCAPS, 1)
+    os.setgroups([])
+    os.setresgid(group, group, group)
+    os.setresuid(user, user, user)
+    _hold_only(keeps)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
 def die_with(parent: int) -> None:
     """Be killed when the process that started this one ends. Raises `OSError`."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -82,8 +89,8 @@ def die_with(parent: int) -> None:
         raise ProcessLookupError("the agent has ended")
 
 
-def _hold_only(capability: int | None) -> None:
-    bits = 0 if capability is None else 1 << capability
+def _hold_only(capabilities: Collection[int]) -> None:
+    bits = sum(1 << capability for capability in capabilities)
     header = _Header(_CAPABILITY_VERSION_3, 0)
     data = (_Data * 2)(_Data(bits, bits, 0), _Data(0, 0, 0))
     if _LIBC.capset(ctypes.byref(header), ctypes.byref(data)) != 0:

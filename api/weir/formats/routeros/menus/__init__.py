@@ -6,6 +6,7 @@ from __future__ import annotations
 from weir.formats.routeros.menus import (
     addresses,
     dhcp,
+    dhcp_relay,
     filter,
     here,
     ipv6,
@@ -47,6 +48,7 @@ MENUS: tuple[Menu, ...] = (
     dhcp.SERVER,
     dhcp.NETWORK,
     dhcp.LEASE,
+    dhcp_relay.RELAY,
     services.DNS,
     services.STATIC,
     services.NTP,

@@ -24,7 +24,6 @@ FATES: Mapping[str, str] = {
     "/ip cloud": "Weir has no dynamic DNS of its own.",
     "/ip arp": "Weir learns hardware addresses itself.",
     "/ip dhcp-client option": "Weir's DHCP client sends no options of your own.",
-    "/ip dhcp-relay": "Weir has no DHCP relay yet.",
     "/ip dhcp-server config": "Weir stores leases itself.",
     "/ip dhcp-server option": "DHCP options of your own are not imported: add them at the DHCP server.",
     "/ip dns adlist": "Add a block list to the name service by hand.",
