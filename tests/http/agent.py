@@ -120,7 +120,7 @@ class Agent(FakeAgent):
                 "running": self._running,
                 "counters_fd": self._counters_fd,
                 "slots": self._slots,
-                "interfaces": lambda _params, _peer: self.interfaces,
+                "interfaces": self._interfaces,
                 "system": self._system,
                 "tuning": lambda _params, _peer: self.tuning,
                 "findings": lambda _params, _peer: self.findings,
@@ -240,6 +240,10 @@ class Agent(FakeAgent):
             "hostname": "router",
             "login_banner": "Authorised persons only.",
         }
+
+    def _interfaces(self, _params: dict[str, Any], _peer: Peer) -> list[dict[str, Any]]:
+        counted_ns = time.monotonic_ns()
+        return [port | {"counted_ns": counted_ns} for port in self.interfaces]
 
 
 class Alerts:

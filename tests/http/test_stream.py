@@ -398,8 +398,8 @@ def test_a_rate_is_over_the_time_between_two_readings(still: World, monkeypatch:
     clock = SimpleNamespace(now_s=1000.0, delay_s=0.0)
     ask = stats._ask_agent
 
-    def ask_slowly(now: float, clock_s: float) -> None:
-        ask(now, clock_s)
+    def ask_slowly() -> None:
+        ask()
         clock.now_s += clock.delay_s
 
     monkeypatch.setattr(

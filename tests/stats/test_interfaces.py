@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,16 +109,31 @@ def test_an_archive_that_cannot_be_written_costs_the_past_and_nothing_else(tmp_p
     assert history.recent("lan0", "1h") is not None
 
 
+def answer(read_s: float, rx_bytes: int) -> dict[str, Any]:
+    """Of the agent, which read the counters then."""
+    port = {"name": "lan0", "rx_bytes": rx_bytes, "tx_bytes": 0, "counted_ns": round(read_s * 1e9)}
+    return {"value": [port]}
+
+
 def test_the_agents_counters_become_history() -> None:
     router = Router()
     for second, counted in enumerate((0, 1000, 3000)):
-        answer = {"value": [{"name": "lan0", "rx_bytes": counted, "tx_bytes": 0}]}
-        router.follow({}, answer, {}, NOON + second, 50.0 + second)
+        router.follow({}, answer(second, counted), {}, NOON + second, 50.0 + second)
     found = router.interface_history("lan0", "2m")
     assert (found["id"], found["window"]) == ("lan0", "2m")
     assert found["rx"]["rate_bps"][-2:] == [pytest.approx(8000, rel=1e-3), pytest.approx(16000, rel=1e-3)]
     with pytest.raises(NotFound):
         router.interface_history("nosuch0", "1h")
+
+
+def test_an_answer_that_came_late_has_the_rate_of_the_time_that_was_counted() -> None:
+    """The agent answers after a commit: 1,000 bytes a second were shown as 4,000, and then as 200."""
+    router = Router()
+    shown = []
+    for asked_s, read_s in ((0, 0), (1, 1), (2, 5), (6, 6)):
+        router.follow({}, answer(read_s, read_s * 1000), {}, NOON + asked_s, 50.0 + asked_s)
+        shown.append(router.interfaces()["items"][0]["rx_bps"])
+    assert shown == [0, 8000, 8000, 8000]
 
 
 def test_a_new_interface_takes_the_place_of_one_that_is_gone_and_nothing_of_its_past(

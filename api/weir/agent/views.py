@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -29,13 +30,14 @@ class Reads(Protocol):
 def interfaces(
     links: Links, datapath: Reads, decisions: Mapping[str, Decision], leases: Leases
 ) -> list[dict[str, Any]]:
-    """Every interface of the router but loopback, by name."""
+    """Every interface of the router but loopback, by name. `counted_ns` is when its counters were read, by
+    the clock that all processes share: who asks may have waited for a commit."""
     addresses: dict[int, list[str]] = {}
     for address in links.addresses():
         addresses.setdefault(address.ifindex, []).append(address.text)
     ports, unshaped = datapath.attached(), datapath.port_counters()
     found = []
-    held = links.links()
+    held, counted_ns = links.links(), time.monotonic_ns()
     names = {link.index: name for name, link in held.items()}
     given, declined = leases.held(), leases.declined()
     for name, link in sorted(held.items()):
@@ -44,6 +46,7 @@ def interfaces(
         port = ports.get(name)
         item: dict[str, Any] = {
             "name": name,
+            "counted_ns": counted_ns,
             "index": link.index,
             "kind": link.kind,
             "vlan": asdict(vlan) if (vlan := vlan_of(link, names)) else None,

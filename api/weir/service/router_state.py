@@ -47,20 +47,19 @@ class Router:
         self._history = once(lambda: _history(archive_path))
 
     def follow(self, status: Json, interfaces: Json, system: Json, now: float, clock: float) -> None:
-        """Take in one round of answers; `clock` is monotonic."""
+        """Take in one round of answers, which came at `now` (Unix seconds) and `clock` (monotonic). A rate is
+        over the time between two readings of the counters, which is none of both."""
         listed: list[Json] = interfaces.get("value") or []
         found = {item["name"]: item for item in listed}
         history = self._history()
         with self._lock:
-            elapsed_s = clock - self._clock
             self.measured = self._clock > 0
-            self._rates = {
-                name: _rates(self._interfaces.get(name), item, elapsed_s) for name, item in found.items()
-            }
-            self._unknown_rates = {
-                name: _unknown_rates(self._interfaces.get(name), item, elapsed_s)
-                for name, item in found.items()
-            }
+            self._rates, self._unknown_rates = {}, {}
+            for name, item in found.items():
+                known = self._interfaces.get(name, item)
+                elapsed_s = (item["counted_ns"] - known["counted_ns"]) / 1e9
+                self._rates[name] = _rates(known, item, elapsed_s)
+                self._unknown_rates[name] = _unknown_rates(known, item, elapsed_s)
             history.push(self._rates, now)
             self._errors.take(found, clock)
             before, cores = self.system_answer.get("cpus", []), system.get("cpus", [])
@@ -154,12 +153,12 @@ def _history(archive_path: Path | None) -> InterfaceHistory:
     return interface_history(archive_path)
 
 
-def _rates(before: Json | None, now: Json, elapsed_s: float) -> Json:
+def _rates(before: Json, now: Json, elapsed_s: float) -> Json:
     rates: Json = {}
     for way in ("rx", "tx"):
         for what, shown in _COUNTED.items():
             name = f"{way}_{what}"
-            delta = int(now.get(name, 0)) - int(before.get(name, 0)) if before else 0
+            delta = int(now.get(name, 0)) - int(before.get(name, 0))
             per_s = max(delta, 0) / elapsed_s if elapsed_s > 0 else 0.0
             rates[f"{way}_{shown}"] = round(per_s * 8) if what == "bytes" else round(per_s, 1)
     return rates
@@ -174,9 +173,9 @@ def _unknown(item: Json) -> Json:
     }
 
 
-def _unknown_rates(before: Json | None, now: Json, elapsed_s: float) -> Json:
+def _unknown_rates(before: Json, now: Json, elapsed_s: float) -> Json:
     """Bits and packets per second of the same."""
-    found = _rates(None if before is None else _unknown(before), _unknown(now), elapsed_s)
+    found = _rates(_unknown(before), _unknown(now), elapsed_s)
     return {name: rate for name, rate in found.items() if not name.endswith("_drops_ps")}
 
 

@@ -169,10 +169,9 @@ class StatsService:
 
     def tick(self) -> None:
         """Take one sample and publish it. The sampler's thread calls it; tests may instead."""
-        now = time.time()
-        self._ask_agent(now, time.monotonic())
+        self._ask_agent()
+        now = time.time()  # the agent may have taken its time
         if self._counters is not None:
-            # The agent may have taken its time: a rate is over the time between two readings.
             clock = time.monotonic()
             elapsed_s = clock - self._last_reading
             self._last_reading = clock
@@ -188,13 +187,13 @@ class StatsService:
         self._publish()
         self.incidents.tick(Now(self.router, self._made, (self._config or {}).get("revision")))
 
-    def _ask_agent(self, now: float, clock: float) -> None:
+    def _ask_agent(self) -> None:
+        asked_at = time.time()
         try:
             with self._agent.connection() as connection:
                 status = connection.call("status")
-                self.router.follow(
-                    status, connection.call("interfaces"), connection.call("system"), now, clock
-                )
+                interfaces, system = connection.call("interfaces"), connection.call("system")
+                self.router.follow(status, interfaces, system, time.time(), time.monotonic())
                 if self._counters is None or status.get("started_at") != self._started_at:
                     answer, descriptors = connection.call_for_fds("counters_fd")
                     self._map(answer.get("layout", {}), descriptors)
@@ -205,7 +204,7 @@ class StatsService:
             self.trees.tick(self._agent, status.get("shapers") or {}, self._figures)
             self._followed = status.get("revision")
         except Problem as problem:
-            self.router.lose(problem.message, now)
+            self.router.lose(problem.message, asked_at)
             self.trees.lose(problem.message, self._figures)
 
     def _follow_leases(self) -> None:
