@@ -31,6 +31,7 @@ from weir.agent import (
     dialler,
     early,
     ground,
+    host_services,
     learning,
     protocols,
     tunnels,
@@ -49,6 +50,7 @@ from weir.agent.executor import Executor
 from weir.agent.following import Following
 from weir.agent.guard import Guard
 from weir.agent.handlers import Handlers
+from weir.agent.host_services import HostServices
 from weir.agent.job_memory import JobMemory
 from weir.agent.jobs import Jobs
 from weir.agent.kept_routes import KeptRoutes
@@ -75,13 +77,8 @@ from weir.agent.updates import Updates
 from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.uplinks import Uplinks
 from weir.backends import tuning
-from weir.backends.announcing import AnnouncingBackend
-from weir.backends.autoconf import AutoconfBackend
 from weir.backends.bounded_sources import BoundedSourcesBackend
 from weir.backends.daemons import Learn
-from weir.backends.dhcp import DhcpBackend
-from weir.backends.dhcp_relay import DhcpRelayBackend
-from weir.backends.dns import DnsBackend
 from weir.backends.fast import FastPaths
 from weir.backends.firewall import FirewallBackend
 from weir.backends.forwarding import ForwardingBackend
@@ -98,9 +95,7 @@ from weir.backends.tuning import TuningBackend
 from weir.backends.uplinks import UplinksBackend
 from weir.model.objects import Kind
 from weir.model.problem import Problem
-from weir.parts import BOUNDED_SOURCES, DHCP, DHCP_RELAY, DNS, NETWORK
-from weir.parts import dhcp as dhcp_part
-from weir.parts import dns as dns_part
+from weir.parts import BOUNDED_SOURCES, NETWORK
 from weir.wire.server import AgentServer, Handler, Peer
 
 log = logging.getLogger(__name__)
@@ -130,11 +125,10 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     ports = PortsBackend(datapath, links, modes, fast)
     held, dialling = tunnels.opened(stack), dialler.opened(state_dir, links, stack, options.sets_clock)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, links, secrets)
-    served, resolver = _services(options, state_dir)
+    hosts = HostServices.of(options)
     outside = Outside(options, secrets, NamingBackend(called, state_dir / "own-name"), frr, stack)
     made = {**combined.backends(held, links, state_dir, secrets, dialling), **outside.backends}
-    announcing, slaac = _ipv6(options, state_dir)
-    made.update(routing=routing_protocols, dhcp=served, dns=resolver, announcing=announcing, autoconf=slaac)
+    made |= {**hosts.backends, "routing": routing_protocols}
     made[BOUNDED_SOURCES.name] = bounds = BoundedSourcesBackend(datapath)
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
     events = stack.enter_context(closing(Events()))
@@ -148,16 +142,16 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     handlers = Handlers(configuration, reconciler, datapath, links, found, data, _tracked(executor, stack))
     ways = uplink_monitor.followed(configuration, links, stack)
     machine = _machine(options, data, ways, outside, configuration, datapath.library, stack)
-    learnt = combined.sources(held, configuration, stack, announcing.learn, slaac.learn, dialling.learn)
+    learnt = combined.sources(held, configuration, stack, *hosts.learners, dialling.learn)
     learnt |= ways.sources() | outside.sources | {"bounded-source": bounds.learn, "job": machine[2].learn}
-    states = _states(executor, frr, configuration, served, resolver, learnt)
-    beside = diagnosing.beside(configuration, datapath, links, served, machine[-1], ways, stack)
+    states = _states(executor, frr, configuration, hosts, learnt)
+    beside = diagnosing.beside(configuration, datapath, links, hosts.dhcp, machine[-1], ways, stack)
     drops = Drops(configuration, datapath, links, bounds.dropped)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
     parts = (handlers, secrets, states, *beside, drops, *machine, *outside.answering, *logged)
     _serve(options, parts, handlers.closed, stack)
     stack.callback(_stop, clients)
-    names = LeaseNames(served.leases, resolver, partial(_asked_of_services, configuration))
+    names = LeaseNames(hosts.dhcp.leases, hosts.dns, partial(host_services.asked_of, configuration))
     _begin((reconciler, guard, names, protocols.keeping(routing_protocols, configuration)), stack)
     found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
     stack.callback(found.stop)
@@ -180,30 +174,6 @@ def _at_lines(datapath: Datapath, stack: ExitStack) -> tuple[ClassLines, ShareCo
     stack.callback(lines.close)
     stack.callback(share.stop)
     return lines, share
-
-
-def _services(options: argparse.Namespace, state_dir: Path) -> tuple[DhcpBackend, DnsBackend]:
-    """Who gives hosts their addresses, and who tells them names."""
-    folder, is_unit = state_dir / "daemons", options.sets_clock
-    served = DhcpBackend(folder / "dhcp", lasting(options) / "dhcp", is_unit=is_unit)
-    return served, DnsBackend(folder / "dns", options.ca_bundle, is_unit=is_unit)
-
-
-def _relays(options: argparse.Namespace, state_dir: Path) -> DhcpRelayBackend:
-    return DhcpRelayBackend(state_dir / "daemons" / "dhcp-relay", is_unit=options.sets_clock)
-
-
-def _ipv6(options: argparse.Namespace, state_dir: Path) -> tuple[AnnouncingBackend, AutoconfBackend]:
-    """Who tells hosts of the router, and who learns of other routers."""
-    folder, memory = state_dir / "daemons" / "announcing", lasting(options) / "announced.json"
-    announcing = AnnouncingBackend(folder, memory, is_unit=options.sets_clock)
-    return announcing, AutoconfBackend(state_dir / "autoconf.json")
-
-
-def _asked_of_services(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:
-    with configuration.lock:
-        compiled = configuration.compiled
-        return (compiled.of(DNS), compiled.of(DHCP)) if configuration.loaded else ({}, {})
 
 
 def _machine(
@@ -253,7 +223,7 @@ def _executor(
         ports=ports,
         forwarding=ForwardingBackend(),
         routes=RoutesBackend(frr),
-        **{**parts, DHCP_RELAY.name: _relays(options, state_dir)},
+        **parts,
         leases=Leases(state_dir / "leases.json"),
         delegations=Delegations(state_dir / "delegations.json", lasting(options) / "subnets.json"),
         known_uplinks=Uplinks(state_dir / "uplinks.json"),
@@ -266,8 +236,7 @@ def _states(
     executor: Executor,
     frr: Frr,
     configuration: Configuration,
-    served: DhcpBackend,
-    resolver: DnsBackend,
+    hosts: HostServices,
     of_links: Mapping[Kind, Learn],
 ) -> States:
     counted = {
@@ -275,8 +244,8 @@ def _states(
         "zone": executor.firewall.zones,
         "zone-policy": executor.firewall.policies,
         **learning.sources(frr, configuration, executor.firewall.counted),
-        "dhcp-reservation": served.learn_reservations,
-        "dns-forward": resolver.learn_forwards,
+        "dhcp-reservation": hosts.dhcp.learn_reservations,
+        "dns-forward": hosts.dns.learn_forwards,
     }
     learnt = {**executor.learners(), **of_links}
     learnt["management"] = joined(learnt["management"], executor.firewall.management)

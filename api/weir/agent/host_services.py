@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What serves the hosts of a network: their addresses, names, and what routers announce to each other."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from weir.agent.configuration import Configuration
+from weir.agent.options import lasting, state_folder
+from weir.backends.announcing import AnnouncingBackend
+from weir.backends.autoconf import AutoconfBackend
+from weir.backends.daemons import Learn
+from weir.backends.dhcp import DhcpBackend
+from weir.backends.dhcp_relay import DhcpRelayBackend
+from weir.backends.dns import DnsBackend
+from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP_RELAY, DNS
+from weir.parts import dhcp as dhcp_part
+from weir.parts import dns as dns_part
+
+
+@dataclass(frozen=True, slots=True)
+class HostServices:
+    """`autoconf` is the other side of `announcing`: what this router learns of others."""
+
+    dhcp: DhcpBackend
+    dhcp_relay: DhcpRelayBackend
+    dns: DnsBackend
+    announcing: AnnouncingBackend
+    autoconf: AutoconfBackend
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> HostServices:
+        """None of them is started before something of it is configured."""
+        state_dir, lasts = state_folder(options), lasting(options)
+        folder, is_unit = state_dir / "daemons", options.sets_clock
+        return cls(
+            DhcpBackend(folder / "dhcp", lasts / "dhcp", is_unit=is_unit),
+            DhcpRelayBackend(folder / "dhcp-relay", is_unit=is_unit),
+            DnsBackend(folder / "dns", options.ca_bundle, is_unit=is_unit),
+            AnnouncingBackend(folder / "announcing", lasts / "announced.json", is_unit=is_unit),
+            AutoconfBackend(state_dir / "autoconf.json"),
+        )
+
+    @property
+    def backends(self) -> dict[str, Any]:
+        """By the name of the part that each brings in line."""
+        return {
+            DHCP.name: self.dhcp,
+            DHCP_RELAY.name: self.dhcp_relay,
+            DNS.name: self.dns,
+            ANNOUNCING.name: self.announcing,
+            AUTOCONF.name: self.autoconf,
+        }
+
+    @property
+    def learners(self) -> tuple[Learn, ...]:
+        """Who says of interfaces what routers announce."""
+        return self.announcing.learn, self.autoconf.learn
+
+
+def asked_of(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:
+    """What the name service and the DHCP server are to do by the configuration that runs."""
+    with configuration.lock:
+        compiled = configuration.compiled
+        return (compiled.of(DNS), compiled.of(DHCP)) if configuration.loaded else ({}, {})
