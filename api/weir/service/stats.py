@@ -201,11 +201,11 @@ class StatsService:
                 answer = connection.call("slots", {"since": self._generation})
             if self._counters is not None and answer["generation"] != self._generation:
                 self._follow_slots(answer, self._counters)
-            self.trees.tick(self._agent, status.get("shapers") or {}, self._figures)
+            self.trees.tick(self._agent, status.get("shapers") or {}, self._made)
             self._followed = status.get("revision")
         except Problem as problem:
             self.router.lose(problem.message, asked_at)
-            self.trees.lose(problem.message, self._figures)
+            self.trees.lose(problem.message, self._made)
 
     def _follow_leases(self) -> None:
         """What came and went since the last tick; from the first one on that somebody asks."""
