@@ -38,11 +38,11 @@ def holder_of(ifname: str, mac: bytes, address: str) -> str:
             while (left_s := until - time.monotonic()) > 0:
                 handle.settimeout(left_s)
                 try:
-                    data = handle.recv(_MAX_BYTES)
+                    data, (came_by, *_) = handle.recvfrom(_MAX_BYTES)
                 except TimeoutError:
                     break
-                found = claimant(data, mac, wanted)
-                if found:
+                # A VLAN interface's frames are heard by its parent's sockets as well.
+                if came_by == ifname and (found := claimant(data, mac, wanted)):
                     return found.hex(":")
     return ""
 

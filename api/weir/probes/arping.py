@@ -35,8 +35,10 @@ def run(asked: Arping, output: Output, confine: Callable[[], None]) -> None:
             handle.sendto(question, (asked.interface, _ETH_P_ARP, 0, 0, _EVERYBODY))
             answered = False
             while output.wait(handle.fileno(), until_s):
-                mac = _claimed(handle.recv(_MAX_BYTES), wanted)
-                if mac is None or mac == own:
+                data, (came_by, *_) = handle.recvfrom(_MAX_BYTES)
+                mac = _claimed(data, wanted)
+                # A VLAN interface's frames are heard by its parent's sockets as well.
+                if mac is None or mac == own or came_by != asked.interface:
                     continue
                 took_us = (time.monotonic_ns() - sent_ns) // 1000
                 output.tell("reply", number=number, mac=mac.hex(":"), round_trip_us=took_us)

@@ -125,8 +125,10 @@ class Link:
                 return
 
     def _from_client(self) -> None:
-        packet, (_, _, kind, *_) = self.clients.recvfrom(_MAX_BYTES)
-        body = payload(packet, self._rules.address) if kind in _TO_US else None
+        packet, (ifname, _, kind, *_) = self.clients.recvfrom(_MAX_BYTES)
+        if kind not in _TO_US or ifname != self.order.ifname:  # the latter: frames of a VLAN interface on it
+            return
+        body = payload(packet, self._rules.address)
         if body is None:
             return
         message, sent = to_server(body, self._rules), False
