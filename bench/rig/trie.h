@@ -11,6 +11,15 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "weir/abi.h"
+
+#include "../../datapath/bpf/table.h"
+
+/* The loader has our own table and its size brought in, though no program looks there. */
+WEIR_TABLE(struct weir_v4_unit, weir_v4);
+
+const volatile __u32 weir_v4_units = WEIR_SECTION_ROWS;
+
 struct weir_trie_key {
 	__u32 length; /* of domain and prefix */
 	__be32 domain;

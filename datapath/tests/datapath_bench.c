@@ -2,7 +2,7 @@
 /*
  * Prints the datapath's own figures as a JSON list of rows: lookups in 100,000 scattered prefixes, the
  * memory they take, and the time to store classes. Needs root; attaches nothing.
- *   build/datapath/datapath_bench build/datapath/lookup_bench.bpf.o
+ *   build/datapath/datapath_bench
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +15,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "internal.h"
+#include "lookup_bench.skel.h"
 #include "weir.h"
 
 #define PREFIXES 100000
@@ -94,13 +96,14 @@ static int give_addresses(struct bpf_object *object, const struct weir_prefix_sp
 	return 0;
 }
 
-static double run_ns(struct bpf_object *object, const char *name)
+/* Negative: it failed, or did not find what it should. */
+static double run_ns(struct bpf_object *object, const char *name, uint32_t found)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(object, name);
 	char packet[64] = {};
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = packet, .data_size_in = sizeof(packet));
 
-	if (bpf_prog_test_run_opts(bpf_program__fd(program), &options))
+	if (bpf_prog_test_run_opts(bpf_program__fd(program), &options) || options.retval != found)
 		return -1;
 	return (double)options.duration / ADDRESSES;
 }
@@ -114,7 +117,7 @@ static int measure_lookups(struct weir *weir, struct bpf_object *object, int fam
 
 	error = error ?: give_addresses(object, specs);
 	for (int round = 0; round < ROUNDS && !error; round++) {
-		double none = run_ns(object, "bench_none"), all = run_ns(object, name);
+		double none = run_ns(object, "bench_none", 0), all = run_ns(object, name, ADDRESSES);
 
 		if (none < 0 || all < 0)
 			error = -EIO;
@@ -169,53 +172,51 @@ static int measure_classes(struct weir *weir)
 }
 
 /* The lookups under test read the tables of this datapath. */
-static struct bpf_object *open_lookups(struct weir *weir, const char *path)
+static struct lookup_bench *open_lookups(struct weir *weir)
 {
 	static const char *const names[] = { "weir_v4", "weir_prefix6", "weir_meta" };
-	struct bpf_object *object = bpf_object__open_file(path, NULL);
-	struct bpf_map *map;
+	struct lookup_bench *bench = lookup_bench__open();
+	struct weir_usage usage;
+	int error = bench ? weir_usage(weir, &usage) : -EIO;
 
-	if (!object)
-		return NULL;
-	bpf_object__for_each_map(map, object)
-	{
-		uint32_t mask = 262144 - 1; /* of 131,072 prefixes */
-
-		for (int i = 0; i < 3; i++)
-			if (!strcmp(bpf_map__name(map), names[i]))
-				bpf_map__reuse_fd(map, weir_map_fd(weir, names[i], 0));
-		if (strstr(bpf_map__name(map), ".rodata"))
-			bpf_map__set_initial_value(map, &mask, sizeof(mask));
+	if (!error) {
+		bench->rodata->weir_prefix_mask = 262144 - 1; /* of 131,072 prefixes */
+		bench->rodata->weir_v4_units = usage.v4_units;
 	}
-	return bpf_object__load(object) ? NULL : object;
+	for (int i = 0; i < 3 && !error; i++)
+		error = weir_object_use(bench->obj, names[i], weir_map_fd(weir, names[i], 0));
+	if (!error && !bpf_object__load(bench->obj))
+		return bench;
+	lookup_bench__destroy(bench);
+	return NULL;
 }
 
-int main(int count, char **arguments)
+int main(void)
 {
 	static const struct row v4 = { "lookup-v4-ns",
 				       "lookup in 100,000 scattered v4 prefixes, random addresses", "ns" };
 	static const struct row v6 = { "lookup-v6-ns",
 				       "lookup in 100,000 scattered v6 prefixes, random addresses", "ns" };
 	struct weir_options options = { .slots = 131072 };
-	struct bpf_object *object = NULL;
+	struct lookup_bench *bench = NULL;
 	struct weir *weir = NULL;
 	struct weir_usage empty;
 	int reused, error;
 
-	error = count == 2 ? weir_open(NULL, &options, &weir, &reused) : -EINVAL;
+	error = weir_open(NULL, &options, &weir, &reused);
 	if (!error)
-		object = open_lookups(weir, arguments[1]);
-	error = error ?: object ? 0 : -EIO;
+		bench = open_lookups(weir);
+	error = error ?: bench ? 0 : -EIO;
 	error = error ?: weir_usage(weir, &empty);
-	error = error ?: measure_lookups(weir, object, 4, &v4);
+	error = error ?: measure_lookups(weir, bench->obj, 4, &v4);
 	error = error ?: measure_memory(weir, empty.v4_units_used);
-	error = error ?: measure_lookups(weir, object, 6, &v6);
+	error = error ?: measure_lookups(weir, bench->obj, 6, &v6);
 	error = error ?: measure_classes(weir);
 	if (error)
 		fprintf(stderr, "datapath_bench: %s: %s\n", strerror(-error), weir_error());
 	else
 		printf("]\n");
-	bpf_object__close(object);
+	lookup_bench__destroy(bench);
 	weir_close(weir);
 	return error ? 1 : 0;
 }

@@ -35,6 +35,7 @@ mirror() {
 }
 
 # Sets `options` for apt: own sources, lists and cache; the machine's package state only where packages are installed.
+# Without the network an update is an error, and not one that succeeded and found nothing.
 configure() {
 	local suite=$1 folder=$root/build/apt/$1-$2 uri
 	uri=$(mirror)
@@ -47,7 +48,7 @@ configure() {
 	fi
 	options=(-q -o "Dir::Etc::sourcelist=$folder/sources.list" -o Dir::Etc::sourceparts=/dev/null
 		-o "Dir::State::lists=$folder/lists" -o "Dir::Cache=$folder/cache" -o APT::Sandbox::User=root
-		-o Acquire::Languages=none -o Acquire::Retries=3)
+		-o Acquire::Languages=none -o Acquire::Retries=3 -o APT::Update::Error-Mode=any)
 	if [ ! -e "$folder/updated" ] || [ -n "$(find "$folder/updated" -mmin +1440)" ]; then
 		apt-get "${options[@]}" update >"$folder/update.log" 2>&1 || fail "apt-get update for $suite failed: $(tail -1 "$folder/update.log")"
 		touch "$folder/updated"
