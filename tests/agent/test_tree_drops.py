@@ -13,21 +13,15 @@ from lab import netns
 from lab.measure import bound
 from tests.agent.meter import metered
 from tests.agent.rig import Rig, lan, running, wan
+from tests.agent.test_why import BY, M, customer
 from tests.polling import until
 from weir.diagnosis.judged import Judged
 from weir.diagnosis.line import Answer
 from weir.http.context import Context
 from weir.model.objects import Pair, Queue
 from weir.model.problem import Unavailable
-from weir.service.types import Principal
 
-M = 1_000_000
-BY = Principal(0, "test", "admin", "local", "test", "test", 0)
 BURST = 3000
-
-
-def customer(name: str, address: str, limit_bps: int, parent: str | None = None) -> Queue:
-    return Queue(name, name, (f"{address}/32",), parent=parent, max_limit_bps=Pair(limit_bps, limit_bps))
 
 
 @pytest.fixture(scope="module")
