@@ -17,6 +17,7 @@ from weir.adapters.route_lookup import Way
 from weir.agent import customer_line
 from weir.agent.customer_line import CustomerLine
 from weir.compiler.types import MAIN_DOMAIN, PortSpec
+from weir.model.problem import Invalid
 from weir.wire.server import Peer
 
 HOST = "10.0.0.2"
@@ -118,6 +119,21 @@ def test_without_vrfs_it_is_known_that_no_queue_limits_an_address(router: Router
     del router.limited[MAIN_DOMAIN], router.links["blue"]
     found = router.line()
     assert (found["queue_id"], found["may_be_in_vrf"]) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "address", ["224.0.0.1", "127.0.0.1", "0.0.0.0", "255.255.255.255", "::1", "ff02::1"]
+)
+def test_an_address_that_no_host_has_is_no_customer(router: Router, address: str) -> None:
+    with pytest.raises(Invalid, match="is no address of a host"):
+        router.line(address=address)
+    with pytest.raises(Invalid, match="is no address of a host"):
+        router.line(towards=address)
+
+
+def test_a_customer_and_a_far_end_are_of_one_address_family(router: Router) -> None:
+    with pytest.raises(Invalid, match="one address family"):
+        router.line(towards="2001:db8::1")
 
 
 def test_without_a_way_the_queue_is_looked_up_all_the_same(router: Router) -> None:

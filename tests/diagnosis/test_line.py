@@ -13,6 +13,8 @@ from tests.diagnosis.lines import NO_FQ, M, at, core, flow, healthy, line, link,
 from weir.diagnosis.judged import ORDER, clause
 from weir.diagnosis.line import OURS, judge
 from weir.diagnosis.measured import Found, Lost, Machine, Measured, Port, Station, Taker, Uplink, Usual
+from weir.diagnosis.symptom import Number
+from weir.diagnosis.texts import shown
 
 FULL_TOWER = line(
     "tower", upload=flow(9 * M, 100 * M), download=flow(97 * M, 100 * M),
@@ -28,7 +30,7 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
     ("queue-full", "queue", {"queue": line(download=flow(49 * M, drops_ps=30.0))},
      "acme is at its limit: download 49 Mbit/s of 50 Mbit/s."),
     ("policed", "queue", {"queue": line(download=flow(35 * M, drops_ps=30.0), policed={"download": NO_FQ})},
-     "TCP slows down to 35 Mbit/s download, as lan0 is policed (the kernel has no fq)."),
+     "which slows TCP down: 35 Mbit/s download, as lan0 is policed (the kernel has no fq)."),
     ("burst-used", "queue", {"queue": line(upload=BURST)},
      "The burst of acme is over: upload was allowed 20 Mbit/s and is limited to 10 Mbit/s again; it has 10"),
     ("queue-drops", "queue", {"queue": line(download=flow(9 * M, drops_ps=5.0))},
@@ -37,7 +39,7 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
      "A queue above acme drops 5 packets/s"),
     ("long-wait", "queue", {"queue": line(upload=flow(M, 10 * M, waits_us=400_000.0))}, "up to 400 ms"),
     ("parent-full", "parent", {"parents": (FULL_TOWER,)},
-     "tower above it is full: download 97 Mbit/s of 100 Mbit/s; Big Corp takes 78% of it."),
+     "tower above it is full: download 97 Mbit/s of 100 Mbit/s; Big Corp takes 78.4 % of it."),
     ("device-silent", "device", {"device": Station("10.64.0.2", "lan0", "failed")},
      "does not answer on lan0"),
     ("nothing-came", "device", {"queue": SILENT}, "No packet came from acme in 120 s."),
@@ -48,26 +50,26 @@ SICK: list[tuple[str, str, dict[str, Any], str]] = [
      "The way to 10.64.0.2 and back takes 90 ms, 3.0 times the usual 30 ms of the last 7 days."),
     ("access-down", "access", {"access": sick_link(carrier=False)}, "lan0 has no carrier."),
     ("half-duplex", "access", {"access": sick_link(duplex="half")}, "half duplex"),
-    ("port-errors", "access", {"access": sick_link(errors=900)}, "lan0 counted 900 errors in 110 s, 0.89%"),
+    ("port-errors", "access", {"access": sick_link(errors=900)}, "lan0 counted 900 errors in 110 s, 0.892 %"),
     ("slow-link", "access", {"access": sick_link(speed_bps=10 * M, rx_bps=1e6, tx_bps=5e6)},
      "negotiated 10 Mbit/s, less than the limit of 50 Mbit/s"),
     ("port-full", "uplink", {"uplink": Port((link("wan0", rx_bps=960e6),))},
-     "wan0 receives 960 Mbit/s, 96% of its speed of 1 Gbit/s."),
+     "wan0 receives 960 Mbit/s, 96 % of its speed of 1 Gbit/s."),
     ("uplink-down", "uplink", {"uplink":
                                Port((replace(link("wan0"), up=False),))}, "wan0 is switched off."),
     ("core-drops", "router", {"machine": Machine((core(0, drops=40), core(1)), 0.5, ())},
      "Core 0 dropped 40 packets between the last two looks at the cores: its backlog was full."),
-    ("core-busy", "router", {"machine": Machine((core(0, 0.97), core(1)), 0.5, ())}, "Core 0 spends 97%"),
+    ("core-busy", "router", {"machine": Machine((core(0, 0.97), core(1)), 0.5, ())}, "Core 0 spends 97 %"),
     ("router-finding", "router", {"machine": Machine((core(0),), 0.5, (BACKLOG,))}, "core 0 dropped 3 %"),
-    ("memory-low", "router", {"machine": Machine((core(0),), 0.01, ())}, "1.0% of the memory"),
+    ("memory-low", "router", {"machine": Machine((core(0),), 0.01, ())}, "1 % of the memory"),
     ("gateway-silent", "internet", {"gateway": Station("203.0.113.1", "wan0", "failed")},
      "203.0.113.1 does not"),
     ("checks-failed", "uplink", {"checked": FAILED},
      "All checks of uplink fiber have failed: c1: no answer in 1000 ms."),
     ("loss-device-side", "device", {"lost": {"download": Lost(1_000_000, 0, 0, 40_000, 30)}},
-     "4.0% of the download is lost between the device and this router, after this router."),
+     "4 % of the download is lost between the device and this router, after this router."),
     ("loss-internet", "internet", {"lost": {"download": Lost(970_000, 30_000, 20, 0, 0)}},
-     "3.0% of the download is lost behind the gateway, before this router."),
+     "3 % of the download is lost behind the gateway, before this router."),
     ("slow-internet", "internet", {"internet_round_trip_us": 420_000.0, "internet_usual": Usual(23)},
      "takes 420 ms."),
     ("slower-internet", "internet", {"internet_round_trip_us": 140_000.0},
@@ -103,6 +105,41 @@ def test_a_line_that_was_measured_and_is_well_is_not_this_router() -> None:
     assert [item.place for item in answer.line] == [
         "device", "access", "queue", "parent", "router", "uplink", "internet"
     ]  # fmt: skip
+
+
+def test_a_queue_with_others_below_it_is_not_blamed_for_what_their_own_limits_drop() -> None:
+    """Its figures are theirs summed up; only what a queue above them dropped can be its doing."""
+    policed = {"policed": {"download": NO_FQ}, "is_parent": True}
+    dropping = line("tower", download=flow(40 * M, 100 * M, drops_ps=17.0), **policed)
+    found = at(judge(healthy(queue=dropping, parents=())), "queue")
+    assert (found.state, found.code) == ("clear", "")
+    assert found.sentence.endswith("Queues below it drop 17 packets/s over their own limits.")
+    its_own = flow(40 * M, 100 * M, drops_ps=17.0, ancestor_ps=17.0)
+    found = at(judge(healthy(queue=line("tower", download=its_own, **policed), parents=())), "queue")
+    assert (found.state, found.code) == ("culprit", "parent-drops")
+    assert found.sentence.startswith("tower or a queue above it drops 17 packets/s download")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (12.5, "share", "1,250 %"),
+        (0.9999, "share", "100 %"),
+        (0.004, "ms", "0.004 ms"),
+        (0.3, "ms", "0.3 ms"),
+        (9.97, "ms", "10 ms"),
+        (60.0, "1/s", "60/s"),
+        (0.0, "ms", "0 ms"),
+    ],
+)
+def test_a_number_is_shown_as_people_read_it(value: float, unit: str, said: str) -> None:
+    assert shown(Number("n", value, unit)) == said
+
+
+def test_what_is_shorter_than_a_millisecond_is_not_none_and_one_is_one() -> None:
+    answer = judge(healthy(device_round_trip_us=310.0, access=Port((link(errors=1),))))
+    assert "round trip 0.3 ms" in at(answer, "device").sentence
+    assert "1 error in 110 s" in at(answer, "access").sentence
 
 
 UNMEASURED: dict[str, dict[str, Any]] = {

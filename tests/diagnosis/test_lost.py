@@ -71,7 +71,7 @@ def test_a_direction_that_was_not_seen_is_named_and_not_ruled_out() -> None:
     ("few", "words"),
     [
         (losing("after", 9_000, 9, LOSS_BYTES - 1), "only 149,999 bytes of it were seen, and 150,000 are"),
-        (losing("after", LOSSY, LOSS_PACKETS - 1), "only 2 packets were sent again, and 3 are needed"),
+        (losing("after", LOSSY, LOSS_PACKETS - 1), "only 2 packets sent again, and 3 are needed"),
     ],
 )
 def test_too_little_to_tell_is_not_known(few: Lost, words: str) -> None:

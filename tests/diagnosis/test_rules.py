@@ -285,7 +285,7 @@ def test_a_finding_about_softirqs_names_who_ran() -> None:
     ]
     [said] = findings_json(judged(sick), sick[-1])["findings"]
     assert said["sentence"] == (
-        "NET_TX softirqs wait for 1 ms and more, 60 1/s; the longest 2.5 ms, on core 1 behind NET_RX, "
+        "NET_TX softirqs wait for 1 ms and more, 60/s; the longest 2.5 ms, on core 1 behind NET_RX, "
         "when a was to run."
     )
 

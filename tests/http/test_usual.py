@@ -42,7 +42,7 @@ def past_hours(world: World, hours: int, trip_us: float) -> None:
 @pytest.mark.parametrize(
     ("hours", "trip_us", "code", "words"),
     [
-        (24, 3_000.0, "slower-device-side", "times the usual 3 ms of the last 7 days."),
+        (24, 3_000.0, "slower-device-side", "times the usual 3.0 ms of the last 7 days."),
         (24, 20_000.0, None, "round trip 24 ms (usual in the last 7 days: "),
         (23, 2_000.0, None, "round trip 24 ms."),
     ],

@@ -11,7 +11,7 @@ import pytest
 from weir.stats.absent import IDLE, NO_CLASS, Absent, absent_of, without_delays
 from weir.stats.layout import COUNTERS
 from weir.stats.rates import BYTES, FAST_BYTES, PACKETS
-from weir.stats.rows import rows
+from weir.stats.rows import WORST_US, rows
 
 NO_FQ = "no pacing, because fq is not available"
 PEER = "the device cannot send what XDP forwards"
@@ -38,6 +38,13 @@ def test_policing_ports_have_no_delay_and_say_why() -> None:
 def test_one_port_that_paces_gives_the_column_values() -> None:
     found = row(absent_of({"lan0": shaper("edt"), "wan0": shaper()}))
     assert (found["delay_us"], found["delay_reason"]) == ({"upload": 0.0, "download": 0.0}, None)
+
+
+def test_delays_have_no_digit_that_was_not_measured() -> None:
+    figures = np.zeros((len(COUNTERS) + 4, 2))
+    figures[PACKETS], figures[BYTES], figures[WORST_US] = 3, 300, np.float32(12.3)
+    found = rows(["a"], [1], figures, Absent())[0]
+    assert found["worst_delay_us"] == {"upload": 12.3, "download": 12.3}
 
 
 def test_trees_do_not_measure_delays() -> None:

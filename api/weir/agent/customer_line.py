@@ -111,8 +111,11 @@ class CustomerLine:
         """By the best uplink in use; else, and where an address in the internet is given, as the routes say.
         Uplinks are of IPv4 and of the main table (`weir.kinds.uplink`)."""
         towards = params.get("towards")
-        towards = None if towards is None else _address(str(towards))
+        towards = None if towards is None else _host(_address(str(towards)), "towards")
         family = ip_address(towards or address or INTERNET[4]).version
+        if address and params.get("address") and family != ip_address(address).version:
+            text = f"{address} and {towards} must be of one address family"
+            raise Invalid(text, code="family-mismatch", path="towards")
         known = [] if vrf or family == 6 else list(self._uplinks())
         used = next((item for item in known if item["in_use"]), None)
         if towards is None and used is not None:
@@ -132,7 +135,7 @@ class CustomerLine:
             return self._of_queue(queue_id, links, stations)
         if not isinstance(address, str):
             raise Invalid("a queue_id or an address is needed", code="bad-request")
-        return self._of_address(_address(address), links, names, stations)
+        return self._of_address(_host(_address(address), "address"), links, names, stations)
 
     def _of_address(
         self, address: str, links: Mapping[str, Link], names: Mapping[int, Link], stations: list[Neighbour]
@@ -189,6 +192,14 @@ class CustomerLine:
         masters = [links[name].master for name in inside if name in links]
         vrfs = [link.index for link in links.values() if link.kind == "vrf" and link.index in masters]
         return vrfs[0] if vrfs else 0
+
+
+def _host(address: str, path: str) -> str:
+    """An address that a host may have beside this router. Raises `Invalid`."""
+    found = ip_address(address)
+    if found.is_multicast or found.is_loopback or found.is_unspecified or address == "255.255.255.255":
+        raise Invalid(f"{address} is no address of a host", code="no-host", path=path)
+    return address
 
 
 def _address(text: str) -> str:

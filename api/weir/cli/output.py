@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from weir.kinds.words import label_of, value_text
+from weir.model.units import counted as counted
 from weir.model.units import format_rate
 
 Json = dict[str, Any]
@@ -95,11 +96,6 @@ def _effects(kernel: Json, *, named: bool) -> None:
     else:
         for item in kernel["effects"] if named else ():
             click.secho(f"{item['kind']} {clean(item['id'])} {effect_text(item)}", fg="yellow")
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 change`, `2 changes`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _changes(counts: Json) -> str:

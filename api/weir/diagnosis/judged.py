@@ -59,6 +59,11 @@ def rate(bps: float) -> str:
     return shown(Number("", bps, "bit/s"))
 
 
+def ms(us: float) -> str:
+    """A measured time of microseconds: `24 ms`, `0.3 ms`."""
+    return shown(Number("", us / 1000, "ms"))
+
+
 _OPENER = re.compile(r"^(The|An?|There|This|No|Its?|Nobody|Another|Only|More|Each|Not|Nothing)\b")
 """Words that a name never is, as in `webui/src/ui/format.ts`."""
 

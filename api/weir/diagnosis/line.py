@@ -14,6 +14,8 @@ from weir.diagnosis.judged import Judged, clause, rate, worst
 from weir.diagnosis.lost import Where
 from weir.diagnosis.measured import WAYS, Flow, Measured, Way, mean, recent
 from weir.diagnosis.symptom import Number
+from weir.diagnosis.texts import percent, shown
+from weir.model.units import counted
 
 OURS = ("access", "queue", "parent", "router", "uplink")
 """The places that are this router's: with all of them clear, it is not this router."""
@@ -99,7 +101,8 @@ def _here(way: Way, flow: Flow) -> Loss:
     if not recent(flow.drops_ps):
         return Loss(way, "here", "Not known: nothing was measured lately.")
     dropped_ps = mean(recent(flow.drops_ps))
-    numbers = [Number("dropped_ps", dropped_ps, "packets/s")]
+    dropped = Number("dropped_ps", dropped_ps, "packets/s")
+    numbers = [dropped]
     if flow.sent_ps is not None:
         numbers.insert(0, Number("sent_ps", flow.sent_ps, "packets/s"))
         numbers.append(Number("dropped_share", dropped_ps / max(flow.sent_ps + dropped_ps, 1e-9), "share"))
@@ -111,7 +114,7 @@ def _here(way: Way, flow: Flow) -> Loss:
         ]
     if recent(flow.marks_ps):
         numbers.append(Number("marks_ps", mean(recent(flow.marks_ps)), "packets/s"))
-    said = f"Its queues drop {dropped_ps:,.1f} packets/s" if dropped_ps else "Its queues drop nothing"
+    said = f"Its queues drop {shown(dropped)}" if dropped_ps else "Its queues drop nothing"
     return Loss(way, "here", f"{said} at {rate(flow.rate_bps)}.", tuple(numbers))
 
 
@@ -125,10 +128,10 @@ def _beside(way: Way, where: Where, measured: Measured, is_near: bool) -> Loss:
     if found is not None and not why:
         numbers = lost.numbers(found, where)
         side = lost.SIDES[lost.side_of(way, where)]
-        text = f"{lost.share(found, where):.1%} of its TCP is lost {side}."
-    counted = [link for link in port.links if link.errors is not None]
-    if counted:
-        errors = sum(link.errors or 0 for link in counted)
-        names = ", ".join(link.name for link in counted)
-        text += f" The card counted {errors:,} errors on {names}, of all customers together."
+        text = f"{percent(lost.share(found, where))} of its TCP is lost {side}."
+    read = [link for link in port.links if link.errors is not None]
+    if read:
+        errors = sum(link.errors or 0 for link in read)
+        names = ", ".join(link.name for link in read)
+        text += f" The card counted {counted(errors, 'error')} on {names}, of all customers together."
     return Loss(way, where, text, numbers)

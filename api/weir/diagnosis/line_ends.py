@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weir.diagnosis import lost
-from weir.diagnosis.judged import Fix, Judged, Place, clause, rate, worst
+from weir.diagnosis.judged import Fix, Judged, Place, clause, ms, rate, worst
 from weir.diagnosis.measured import WAYS, Link, Measured, Port, Station
 from weir.diagnosis.processors import BUSY_SHARE
 from weir.diagnosis.symptom import Number
+from weir.diagnosis.texts import percent
 from weir.diagnosis.thresholds import (
     DEVICE_ROUND_TRIP_US,
     ERROR_SHARE,
@@ -19,6 +20,7 @@ from weir.diagnosis.thresholds import (
     SILENT_S,
 )
 from weir.diagnosis.usual import beside, is_slower, unusual, usual_numbers
+from weir.model.units import counted
 
 PERMANENT = "has a permanent neighbor entry, so the kernel does not check whether it answers"
 """NUD_PERMANENT, ip-neighbour(8)."""
@@ -50,7 +52,7 @@ def device(measured: Measured) -> Judged:
     said = f"{named(station)} {'sends packets' if sends else 'answers'}"
     trip = ""
     if trip_us is not None:
-        trip = f"; round trip {trip_us / 1000:,.0f} ms{beside(trip_us, measured.device_usual)}"
+        trip = f"; round trip {ms(trip_us)}{beside(trip_us, measured.device_usual)}"
     return Judged("device", subject, "clear", f"{said}{trip}.", "", numbers, (), unseen)
 
 
@@ -92,7 +94,7 @@ def _slow(measured: Measured, station: Station, subject: str) -> Iterator[Judged
     if trip_us is None:
         return
     numbers = _trip_numbers(measured)
-    said = f"The way to {named(station)} and back takes {trip_us / 1000:,.0f} ms{beside(trip_us, usual)}"
+    said = f"The way to {named(station)} and back takes {ms(trip_us)}{beside(trip_us, usual)}"
     if is_slower(trip_us, usual):
         yield Judged("device", subject, "trouble", f"{said}.", "slower-device-side", numbers)
     if trip_us >= DEVICE_ROUND_TRIP_US:
@@ -126,9 +128,9 @@ def port(place: Place, found: Port, measured: Measured) -> Judged:
         said = f"Not known: {name} is up, and its errors were not read twice yet."
         return Judged(place, name, "unknown", said, "", numbers, (), tuple(unseen))
     errors = sum(link.errors or 0 for link in found.links)
-    counted = f"{errors} errors in {max(link.span_s for link in found.links):,.0f} s"
+    seen_in = f"{counted(errors, 'error')} in {max(link.span_s for link in found.links):,.0f} s"
     speeds = [rate(link.speed_bps) for link in found.links if link.speed_bps]
-    said = ", ".join([f"{name} is up", *speeds, counted])
+    said = ", ".join([f"{name} is up", *speeds, seen_in])
     return Judged(place, name, "clear", f"{said}.", "", numbers, (), tuple(unseen))
 
 
@@ -146,14 +148,16 @@ def _port(place: Place, link: Link, measured: Measured) -> Iterator[Judged]:
     if link.errors is not None and link.packets is not None and link.errors >= ERRORS:
         share = link.errors / max(link.packets + link.errors, 1)
         if share > ERROR_SHARE:
-            said = f"{link.name} counted {link.errors:,} errors in {link.span_s:,.0f} s, {share:.2%} of all"
+            said = (
+                f"{link.name} counted {link.errors:,} errors in {link.span_s:,.0f} s, {percent(share)} of all"
+            )
             yield Judged(place, link.name, "trouble", f"{said}.", "port-errors", numbers, look)
     if link.speed_bps is None:
         return
     for way, bps in (("receives", link.rx_bps), ("sends", link.tx_bps)):
         if bps is not None and bps >= FULL_SHARE * link.speed_bps:
             share = bps / link.speed_bps
-            said = f"{link.name} {way} {rate(bps)}, {share:.0%} of its speed of {rate(link.speed_bps)}"
+            said = f"{link.name} {way} {rate(bps)}, {percent(share)} of its speed of {rate(link.speed_bps)}"
             yield Judged(place, link.name, "trouble", f"{said}.", "port-full", numbers, look)
     limits = _limits(measured)
     if limits and link.speed_bps < max(limits):
@@ -194,7 +198,10 @@ def machine(measured: Measured) -> Judged:
         said = f"Not known: {clause(box.reason) or 'the cores were not looked at twice yet'}."
         return Judged("router", "", "unknown", said, "", numbers, (), ("the processor cores", *unseen))
     busiest = max((core.softirq_share for core in box.cores), default=0.0)
-    said = f"No core dropped a packet; the busiest spends {busiest:.0%} of its time on packets"
+    said = (
+        "No core dropped a packet between the last two looks; "
+        f"the busiest spends {percent(busiest)} of its time on packets"
+    )
     return Judged("router", "", "clear", f"{said}.", "", numbers, (), unseen)
 
 
@@ -210,16 +217,15 @@ def _machine(measured: Measured) -> Iterator[Judged]:
             )
     for core in box.cores or ():
         if core.drops > 0:
-            said = (
-                f"Core {core.number} dropped {core.drops:,} packets between the last two looks at the cores"
-            )
+            packets = counted(core.drops, "packet")
+            said = f"Core {core.number} dropped {packets} between the last two looks at the cores"
             why = "its backlog was full"
             yield Judged("router", f"core {core.number}", "trouble", f"{said}: {why}.", "core-drops", numbers)
         if core.softirq_share >= BUSY_SHARE:
-            said = f"Core {core.number} spends {core.softirq_share:.0%} of its time on packets"
+            said = f"Core {core.number} spends {percent(core.softirq_share)} of its time on packets"
             yield Judged("router", f"core {core.number}", "trouble", f"{said}.", "core-busy", numbers)
     if box.memory_share is not None and box.memory_share < MEMORY_SHARE:
-        said = f"{box.memory_share:.1%} of the memory is available"
+        said = f"{percent(box.memory_share)} of the memory is available"
         yield Judged("router", "memory", "trouble", f"{said}.", "memory-low", numbers)
 
 

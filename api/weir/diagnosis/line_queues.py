@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weir.diagnosis.judged import Fix, Judged, Place, clause, rate, worst
+from weir.diagnosis.judged import Fix, Judged, Place, clause, ms, rate, worst
 from weir.diagnosis.measured import WAYS, Flow, Line, Measured, Way, known, mean, recent
 from weir.diagnosis.symptom import Number
+from weir.diagnosis.texts import percent
 from weir.diagnosis.thresholds import DROPS_PS, FULL_SHARE, LONG_WAIT_US, POLICED_SHARE, SIBLING_SHARE
 
 
@@ -42,10 +43,13 @@ def _own(line: Line, way: Way) -> Iterator[Judged]:
         policed = f" What is over it is dropped, as {line.policed[way]}." if line.policed.get(way) else ""
         said = f"{line.name} is at its limit: {way} {_used(flow)}.{policed}"
         yield _at("queue", line, "queue-full", said, way, _raise(line))
+    elif line.is_parent:
+        yield from _of_those_below(line, way)
+        return
     elif flow.own_drops_ps >= DROPS_PS and line.policed.get(way) and _is_policed(flow):
         said = (
-            f"{line.name} drops what is over {rate(flow.limit_bps)} instead of delaying it, and TCP slows "
-            f"down to {rate(flow.rate_bps)} {way}, as {line.policed[way]}"
+            f"{line.name} drops what is over {rate(flow.limit_bps)} instead of delaying it, which slows TCP "
+            f"down: {rate(flow.rate_bps)} {way}, as {line.policed[way]}"
         )
         yield _at("queue", line, "policed", f"{said}.", way, _raise(line))
     elif (dropped_ps := flow.own_drops_ps + mean(recent(flow.early_ps))) >= DROPS_PS:
@@ -55,11 +59,25 @@ def _own(line: Line, way: Way) -> Iterator[Judged]:
         said = f"{line.name} or a queue above it drops {dropped_ps:,.0f} packets/s {way} at {_used(flow)}"
         which = "HTB does not tell which one" if way in line.classful else "which one is not known yet"
         yield _at("queue", line, "queue-drops", f"{said}; {which}.", way, _look(line))
-    if (above_ps := mean(recent(flow.ancestor_ps))) >= DROPS_PS:
+    if not line.is_parent and (above_ps := mean(recent(flow.ancestor_ps))) >= DROPS_PS:
         said = f"A queue above {line.name} drops {above_ps:,.0f} packets/s of it {way}, at {_used(flow)}"
         yield _at("queue", line, "parent-drops", f"{said}.", way, _look(line))
+    yield from _waiting(line, way)
+
+
+def _of_those_below(line: Line, way: Way) -> Iterator[Judged]:
+    """Of a queue with others below it: what their own limits drop is not its doing."""
+    flow = line.flow(way)
+    if (above_ps := mean(recent(flow.ancestor_ps))) >= DROPS_PS:
+        said = f"{line.name} or a queue above it drops {above_ps:,.0f} packets/s {way}, at {_used(flow)}"
+        yield _at("queue", line, "parent-drops", f"{said}.", way, _look(line))
+    yield from _waiting(line, way)
+
+
+def _waiting(line: Line, way: Way) -> Iterator[Judged]:
+    flow = line.flow(way)
     if max(recent(flow.waits_us), default=0.0) >= LONG_WAIT_US:
-        said = f"Packets wait up to {max(recent(flow.waits_us)) / 1000:,.0f} ms in {line.name} ({way})"
+        said = f"Packets wait up to {ms(max(recent(flow.waits_us)))} in {line.name} ({way})"
         yield _at("queue", line, "long-wait", f"{said}.", way, _look(line))
 
 
@@ -98,7 +116,7 @@ def _above(line: Line, below: Line | None, way: Way) -> Iterator[Judged]:
     fixes = [Fix("parent", f"Raise the limit of {line.name}, or move the queue.", "queue", line.id)]
     if taker and taker.rate_bps >= SIBLING_SHARE * flow.rate_bps:
         share = taker.rate_bps / flow.rate_bps
-        said += f"; {taker.name} takes {share:.0%} of it"
+        said += f"; {taker.name} takes {percent(share)} of it"
         numbers += (Number("sibling_share", share, "share", SIBLING_SHARE),)
         fixes.append(Fix("sibling", f"Limit {taker.name}.", "queue", taker.id))
     yield Judged(
@@ -130,9 +148,10 @@ def _clear(place: Place, line: Line) -> Judged:
     unseen = tuple(f"how long packets wait ({way})" for way, flow in flows if not recent(flow.waits_us))
     if line.uncounted:
         unseen += tuple(f"what its HTB class drops ({way})" for way in WAYS if way in line.classful)
-    return Judged(
-        place, line.name, "clear", f"{line.name} is within its limits: {said}.", "", numbers, (), unseen
-    )
+    below_ps = sum(flow.own_drops_ps for _, flow in flows) if line.is_parent else 0.0
+    below = f" Queues below it drop {below_ps:,.0f} packets/s over their own limits." if below_ps >= 1 else ""
+    said = f"{line.name} is within its limits: {said}.{below}"
+    return Judged(place, line.name, "clear", said, "", numbers, (), unseen)
 
 
 def _unmeasured(place: Place, line: Line) -> Judged:

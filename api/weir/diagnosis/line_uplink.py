@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from weir.diagnosis import lost
-from weir.diagnosis.judged import Fix, Judged, clause, worst
+from weir.diagnosis.judged import Fix, Judged, clause, ms, worst
 from weir.diagnosis.line_ends import PERMANENT, port, round_trip, seen
 from weir.diagnosis.measured import Measured, Uplink
 from weir.diagnosis.symptom import Number
@@ -59,13 +59,13 @@ def internet(measured: Measured) -> Judged:
     unseen = (*lost.unseen(measured.lost, "internet"), *unusual("the far ends", usual))
     losses = lost.side_numbers(measured.lost, "internet")
     if trip_us is not None:
-        said = f"The far ends answer after {trip_us / 1000:,.0f} ms{beside(trip_us, usual)}"
+        said = f"The far ends answer after {ms(trip_us)}{beside(trip_us, usual)}"
         numbers = (*_trip_numbers(measured), *losses)
         return Judged("internet", subject, "clear", f"{said}.", "", numbers, (), unseen)
     unseen = ("the round trip to the far ends", *unseen)
     check_us = _check_trip_us(checked)
     if checked is not None and check_us is not None:
-        said = f"The fastest check of uplink {checked.id} is answered after {check_us / 1000:,.0f} ms"
+        said = f"The fastest check of uplink {checked.id} is answered after {ms(check_us)}"
         numbers = (*_check_numbers(checked), *losses)
         return Judged("internet", subject, "clear", f"{said}.", "", numbers, (), unseen)
     if station.state == "reachable":
@@ -92,14 +92,14 @@ def _internet(measured: Measured) -> Iterator[Judged]:
         yield Judged("internet", subject, "trouble", f"{said}.", "loss-internet", numbers)
     if trip_us is not None:
         usual, numbers = measured.internet_usual, _trip_numbers(measured)
-        said = f"The way to the far ends and back takes {trip_us / 1000:,.0f} ms{beside(trip_us, usual)}"
+        said = f"The way to the far ends and back takes {ms(trip_us)}{beside(trip_us, usual)}"
         if is_slower(trip_us, usual):
             yield Judged("internet", subject, "trouble", f"{said}.", "slower-internet", numbers)
         if trip_us >= INTERNET_ROUND_TRIP_US:
             unseen = unusual("the far ends", usual)
             yield Judged("internet", subject, "trouble", f"{said}.", "slow-internet", numbers, (), unseen)
     elif checked is not None and (check_us := _check_trip_us(checked) or 0.0) >= INTERNET_ROUND_TRIP_US:
-        said = f"The fastest check of uplink {checked.id} takes {check_us / 1000:,.0f} ms"
+        said = f"The fastest check of uplink {checked.id} takes {ms(check_us)}"
         yield Judged("internet", subject, "trouble", f"{said}.", "slow-internet", _check_numbers(checked))
 
 

@@ -8,7 +8,9 @@ from typing import Literal
 
 from weir.diagnosis.measured import WAYS, Lost, Way
 from weir.diagnosis.symptom import Number
+from weir.diagnosis.texts import percent
 from weir.diagnosis.thresholds import LOSS_BYTES, LOSS_PACKETS, LOSS_SHARE
+from weir.model.units import counted
 
 Side = Literal["device", "internet"]
 Where = Literal["before", "here", "after"]
@@ -40,7 +42,7 @@ def unknown(lost: Lost | None, where: Where) -> str:
         return f"only {lost.seen_bytes:,} bytes of it were seen, and {LOSS_BYTES:,} are needed"
     packets = _packets(lost, where)
     if share(lost, where) >= LOSS_SHARE and packets < LOSS_PACKETS:
-        return f"only {packets} packets were sent again, and {LOSS_PACKETS} are needed"
+        return f"only {counted(packets, 'packet')} sent again, and {LOSS_PACKETS} are needed"
     return ""
 
 
@@ -54,7 +56,7 @@ def lossy(losses: Losses, side: Side) -> Way | None:
 def said(losses: Losses, side: Side, way: Way) -> str:
     """The beginning of a sentence."""
     where = _where(way, side)
-    return f"{share(losses[way], where):.1%} of the {way} is lost {SIDES[side]}, {where} this router"
+    return f"{percent(share(losses[way], where))} of the {way} is lost {SIDES[side]}, {where} this router"
 
 
 def side_numbers(losses: Losses, side: Side) -> tuple[Number, ...]:

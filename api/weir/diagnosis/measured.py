@@ -89,7 +89,8 @@ class Taker:
 class Line:
     """A queue. `policed` says for a direction why nothing waits there, `unmeasured` why there are no
     figures. In `classful` directions an HTB class holds its packets, whose queue drops for its own limit and
-    for those above it alike; `uncounted` says why that is not among the drops, "" where it is."""
+    for those above it alike; `uncounted` says why that is not among the drops, "" where it is. The figures of
+    one that `is_parent` are sums of those below it: their own limits' drops are among its drops."""
 
     id: str
     name: str
@@ -100,6 +101,7 @@ class Line:
     unmeasured: str = ""
     classful: frozenset[Way] = frozenset()
     uncounted: str = ""
+    is_parent: bool = False
 
     def flow(self, way: Way) -> Flow:
         return self.upload if way == "upload" else self.download

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from weir.diagnosis.sample import Table
 from weir.diagnosis.symptom import Number, Span, Symptom
+from weir.model.units import counted
 
 FULL_SHARE = 0.8
 CHAINED_SOCKETS = 16
@@ -44,7 +45,8 @@ def _full(
             ]
             if table.refused is not None:
                 numbers.append(Number("refused_ps", refused / elapsed_s, "1/s", 0.0))
-            yield Symptom(code, name, tuple(numbers))
+            who = f", and {counted(refused, 'new one')} found no room" if refused else ""
+            yield Symptom(code, name, tuple(numbers), who)
 
 
 def crowded_addresses(span: Span) -> Iterator[Symptom]:

@@ -89,7 +89,7 @@ AILMENTS: Mapping[str, Ailment] = {
         "E1",
         "warning",
         "The table of neighbors is nearly full",
-        "{subject}: {filled_share} of the table is in use ({entries} entries).",
+        "{subject}: {filled_share} of the table is in use ({entries} entries){who}.",
         (
             Remedy("neighbours-v4", "Double the table of IPv4 neighbors.", "About 0.5 KB for each entry.",
                    "neighbours-v4-third", "131072"),
@@ -104,7 +104,7 @@ AILMENTS: Mapping[str, Ailment] = {
         "E1",
         "warning",
         "The table of connections is nearly full",
-        "{filled_share} of the table of tracked connections is in use ({entries} entries).",
+        "{filled_share} of the table of tracked connections is in use ({entries} entries){who}.",
         (
             Remedy("connections", "Double the table of tracked connections.",
                    "About 4 % of the memory when it is full.", "conntrack-limit", "memory/8192"),
@@ -117,7 +117,7 @@ AILMENTS: Mapping[str, Ailment] = {
         "E1",
         "warning",
         "Somebody scans networks",
-        "{subject} asks for the way to {destinations_ps} destinations a second, with {lookups_each} packets "
+        "{subject} asks for the way to new destinations, {destinations_ps}, with {lookups_each} packets "
         "each.",
         (
             Remedy("bound-source", "Take 100 packets a second from it, and drop the rest before a route is "
@@ -228,7 +228,7 @@ AILMENTS: Mapping[str, Ailment] = {
         "E4",
         "warning",
         "Connections are not accepted",
-        "{overflows_ps} connections found the queue of their listening socket full.",
+        "Connections find the queue of their listening socket full, {overflows_ps}.",
         (Remedy("limit-source", "A program does not accept fast enough, or somebody floods it: limit who may "
                 "reach the router in the firewall's input rules."),),
     ),
@@ -325,11 +325,25 @@ def sentence(symptom: Symptom) -> str:
 def shown(number: Number) -> str:
     """A number with its unit: `83 %`, `1,200 packets/s`, `0.4 ms`."""
     if number.unit == "share":
-        return f"{number.value * 100:.3g} %"
+        return percent(number.value)
     if number.unit == "bit/s":
         return format_rate_long(number.value) if round(number.value) else "0 bit/s"
-    digits = 0 if number.value >= 10 or number.value == int(number.value) else 1
-    return f"{number.value:,.{digits}f} {number.unit}".rstrip()
+    if number.unit == "1/s":
+        return f"{_digits(number.value)}/s"
+    return f"{_digits(number.value)} {number.unit}".rstrip()
+
+
+def percent(share: float) -> str:
+    """`83 %`, `0.04 %`, `1,250 %`: three digits."""
+    value = share * 100
+    return f"{value:,.0f} %" if value >= 100 else f"{value:.3g} %"
+
+
+def _digits(value: float) -> str:
+    """What is not 0 is not shown as 0."""
+    if value == int(value) or value >= 9.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.05 else f"{value:.1g}"
 
 
 def remedies(symptom: Symptom) -> Sequence[Remedy]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from weir.diagnosis.judged import ms
 from weir.diagnosis.measured import Usual, known
 from weir.diagnosis.symptom import Number
 from weir.diagnosis.thresholds import SLOWER_TIMES, SLOWER_US, USUAL_HOURS
@@ -28,7 +29,7 @@ def beside(trip_us: float | None, usual: Usual) -> str:
     """The end of a sentence about a round trip; "" where the usual one is not known."""
     if trip_us is None or usual.median_us is None:
         return ""
-    usual_ms = f"{usual.median_us / 1000:,.0f} ms"
+    usual_ms = f"{ms(usual.median_us)}"
     if is_slower(trip_us, usual):
         return f", {trip_us / usual.median_us:,.1f} times the usual {usual_ms} of the last 7 days"
     return f" (usual in the last 7 days: {usual_ms})"

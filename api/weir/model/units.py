@@ -75,6 +75,11 @@ def format_rate_exact(rate_bps: int) -> str:
     return str(rate_bps)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 change`, `2,000 changes`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def parse_duration_ms(text: str) -> int:
     """Read `10s`, `1m30s`, `100ms`, `1d2h` or a bare number of seconds as milliseconds. Raises `Invalid`."""
     cleaned = text.strip()

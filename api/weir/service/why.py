@@ -97,7 +97,7 @@ class WhyService:
             checked,
             judge(
                 Measured(
-                    device=_station(access, told["address"], "no one address of it is known"),
+                    device=_station(access, told["address"], _no_station(told)),
                     access=interfaces.port(access, _no_access(told)),
                     queue=lines[0] if lines else None,
                     parents=tuple(lines[1:]),
@@ -207,6 +207,10 @@ def _no_access(told: Json) -> str:
     return f"no route leads to {told['address']}"
 
 
+def _no_station(told: Json) -> str:
+    return "no one address of it is known" if told["address"] is None else _no_access(told)
+
+
 def _found(item: Json) -> Found:
     numbers = tuple(
         Number(number["name"], number["value"], number["unit"], number["threshold"])
@@ -302,6 +306,7 @@ def _line(
         unmeasured,
         modes.classful,
         stats.trees.unseen,
+        next(iter(document.children_of(queue.id)), None) is not None,
     )
 
 

@@ -36,7 +36,7 @@ def rows(
     fast = figures[FAST_BYTES].reshape(-1, 2).sum(axis=1)
     share = np.round(np.minimum(fast / np.maximum(passed, 1e-9), 1.0), 4).tolist()
     delay = _pairs(np.round(figures[DELAY_US] / np.maximum(figures[PACKETS], 1e-9), 1))
-    worst = _pairs(figures[WORST_US])
+    worst = _pairs(np.round(figures[WORST_US], 1))
     rate = _pairs(np.rint(figures[BYTES] * 8))
     minute = _pairs(np.rint(figures[MINUTE_BPS]))
     packets = _pairs(np.round(figures[PACKETS], 1))
