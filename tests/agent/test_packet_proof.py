@@ -186,6 +186,29 @@ def test_ipv6_goes_the_same_way(plain: Rig, parts: Context, wires: Wires) -> Non
     assert wires.carried() == [], "nor what the router would tell the sender"
 
 
+@pytest.mark.parametrize(
+    ("source", "destination", "fate", "words"),
+    [
+        ("10.64.0.2", "255.255.255.255", "delivered", "is a broadcast address"),
+        ("10.64.0.2", "10.64.0.255", "delivered", "is a broadcast address"),
+        ("10.64.0.2", "224.0.0.1", "delivered", "is a multicast address"),
+        ("10.64.0.2", "224.0.0.251", "dropped", "no program of the router has joined 224.0.0.251 at lan0"),
+        ("10.64.0.2", "127.0.0.1", "dropped", "nothing for 127.0.0.1 that comes from outside"),
+        ("2001:db8:64::7", "ff02::1", "delivered", "is a multicast address"),
+        ("2001:db8:64::7", "ff02::fb", "dropped", "no program of the router has joined ff02::fb at lan0"),
+        ("2001:db8:64::7", "::1", "dropped", "nothing from outside may be for a loopback address"),
+    ],
+)
+def test_what_is_for_all_or_for_a_group(
+    plain: Rig, parts: Context, wires: Wires, source: str, destination: str, fate: str, words: str
+) -> None:
+    plain.run("ip", "addr", "replace", "2001:db8:64::1/64", "dev", "lan0", "nodad")
+    found = proved(parts, source, destination, in_interface="lan0")
+    assert words.lower() in " ".join(item.sentence for item in found.predicted.steps).lower()
+    assert (found.fate, found.outcome) == (fate, "same"), found
+    assert wires.carried() == [] and what_stays(plain) == []
+
+
 def test_an_interface_without_hardware_addresses(plain: Rig, parts: Context, wires: Wires) -> None:
     """As PPP, WireGuard and tunnels are."""
     with netns.inside(plain.router):

@@ -7,7 +7,8 @@ import errno
 import socket
 import struct
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
+from pathlib import Path
 from typing import NamedTuple
 
 from weir.adapters.rtnl_dump import ask, attribute, attributes
@@ -19,11 +20,13 @@ _DST, _SRC, _IIF, _OIF, _GATEWAY, _PRIORITY, _PREFERRED = 1, 2, 3, 4, 5, 6, 7
 _MULTIPATH, _TABLE, _MARK, _VIA, _IP_PROTO, _SPORT, _DPORT = 9, 15, 16, 18, 27, 28, 29
 _LOOKUP_TABLE, _FIB_MATCH = 0x1000, 0x2000
 _NEXT_HOP = struct.Struct("=HBBi")  # length, flags, hops, ifindex
-_UNICAST, _TYPE_AT = 1, 7
+_UNICAST, _TYPE_AT, _LOCAL, _LOOPBACK = 1, 7, 255, 1
+_GROUPS6 = Path("/proc/net/igmp6")
 _TYPES = {1: "unicast", 2: "local", 3: "broadcast", 4: "anycast", 5: "multicast"}
 _NO_WAY = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EINVAL)
 """No route, and routes that refuse (`unreachable`, `prohibit`, `blackhole`)."""
 _FAMILY_BYTES = 2
+_ALL_GROUPS6 = ip_network("ff00::/8")
 _WITH_PORTS = {"tcp": 6, "udp": 17}
 _PROTOCOLS = {**_WITH_PORTS, "icmp": 1, "icmpv6": 58}
 """The kernel takes no others here."""
@@ -97,15 +100,24 @@ class Route(NamedTuple):
 
 class NoRoute(NamedTuple):
     """`reason`: "unreachable", "blackhole", "prohibit", and of packets that came in by an interface also
-    "source" (an own address, or one that no host has), "reverse-path" (rp_filter) and "forwarding" (off)."""
+    "source" (an own address, or one that no host has), "reverse-path" (rp_filter), "forwarding" (off),
+    "multicast" (no program has joined that group there, and none is forwarded) and "loopback"."""
 
     reason: str
 
 
+NO_GROUP = NoRoute("multicast")
+
+
 def route_of(asked: Asked) -> Route | NoRoute:
     """What the kernel does with the packet now, its own check of the source with it. Raises `Unavailable`."""
+    if asked.device and ip_address(asked.destination) in _ALL_GROUPS6:
+        return _taken("multicast", asked) if _has_joined(asked.device, asked.destination) else NO_GROUP
     try:
         taken = ask(_GET_ROUTE, _question(asked))
+        kind = _TYPES.get(taken[_TYPE_AT], "other")
+        if kind in ("broadcast", "multicast"):  # of no entry of a table
+            return _taken(kind, asked)
         entry = ask(_GET_ROUTE, _question(asked, _FIB_MATCH))
     except OSError as error:
         return _why_not(asked, error)
@@ -114,7 +126,7 @@ def route_of(asked: Asked) -> Route | NoRoute:
     width = 4 if family == socket.AF_INET else 16
     network = ip_address(of_entry.get(_DST, bytes(width)))
     return Route(
-        _TYPES.get(taken[_TYPE_AT], "other"),
+        kind,
         Way(_number(held[_OIF]) if _OIF in held else 0, _gateway(held)),
         f"{network}/{length}",
         _number(of_entry[_TABLE]) if _TABLE in of_entry else table,
@@ -124,9 +136,28 @@ def route_of(asked: Asked) -> Route | NoRoute:
     )
 
 
+def _taken(kind: str, asked: Asked) -> Route:
+    """By the router itself, where it comes in."""
+    return Route(kind, Way(asked.device or _LOOPBACK, None), asked.destination, _LOCAL, 0, 0, 1)
+
+
+def _has_joined(device: int, group: str) -> bool:
+    """Whether the router is in a group of IPv6 on an interface: routes do not tell that."""
+    wanted = str(device), ip_address(group).packed.hex()
+    try:
+        lines = _GROUPS6.read_text(encoding="ascii").splitlines()
+    except OSError as error:
+        raise _unavailable(error) from error
+    return any((words[0], words[2]) == wanted for line in lines if len(words := line.split()) > 2)
+
+
 def _why_not(asked: Asked, error: OSError) -> NoRoute:
     if error.errno == errno.EXDEV:
         return NoRoute("reverse-path")
+    if asked.device and ip_address(asked.destination).is_loopback:
+        return NoRoute("loopback")
+    if asked.device and ip_address(asked.destination).is_multicast:
+        return NO_GROUP
     if error.errno not in _NO_WAY:
         raise _unavailable(error) from error
     if asked.device and way_to(asked.destination, asked.vrf) is not None:

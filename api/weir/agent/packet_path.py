@@ -29,6 +29,8 @@ MARK_SHIFT = 8
 """Of the class in a packet's mark (datapath/include/weir/abi.h)."""
 _SIOCGIFADDR = 0x8915
 _ROUTED_MASTER = "vrf"
+_NEVER_FROM_OUTSIDE = (ip_address("::1"),)
+"""The kernel drops it before anything else sees it (net/ipv6/ip6_input.c)."""
 
 
 class PacketPath:
@@ -210,6 +212,8 @@ def _failed_check(
 ) -> Json | None:
     """The check of the port that drops it (`weir_ingress`): an impossible source always, others only what the
     stack would forward."""
+    if came is not None and ip_address(first) in _NEVER_FROM_OUTSIDE:
+        return {"code": "loopback", "way_back": None}
     if port is None or came is None or not source:
         return None
     if _is_impossible(source):

@@ -28,6 +28,8 @@ _REFUSALS = {
     "prohibit": "a route forbids {to}: the kernel tells the sender so",
     "source": "the kernel takes no packet from {source} here: it is an address of its own or one no host has",
     "reverse-path": "the kernel's own check (rp_filter) drops it: the way back to {source} is another one",
+    "multicast": "no program of the router has joined {to} at {came}, and the router forwards no multicast",
+    "loopback": "the kernel takes nothing for {to} that comes from outside",
     "forwarding": "the kernel forwards nothing that comes in by {came}",
 }
 

@@ -16,6 +16,7 @@ from weir.service.path_answers import Step
 
 Json = dict[str, Any]
 _CHECKS = {
+    "loopback": "nothing from outside may be for a loopback address",
     "impossible-source": "no host has the address {source}",
     "unknown": "{source} is in no queue, and {name} forwards only what is in one (unknown)",
     "no-way-back": "no route leads back to {source} (reverse_path)",
