@@ -22,7 +22,8 @@ from weir.tools.torch import MAPS, Torch
 Json = dict[str, Any]
 GAP_S = 1.0
 LOOK_S, BUSY_PACKETS = 0.02, 1000
-"""From so many packets of the fast path in so long on, it is watched for a part of each second only."""
+"""From so many packets of the fast path in so long on, it is watched for a part of each second only. A look
+that comes late has more of them at the same rate."""
 LONGEST_S = 0.03
 """After so long a look is the last one, where so many are not of what is looked at; else the first one is."""
 NAMED_S = 0.2
@@ -119,18 +120,22 @@ class _Run:
         }
 
 
-def watch(flows: Flows, wait: Callable[[float], Any], until_s: float) -> float:
+def watch(
+    flows: Flows, wait: Callable[[float], Any], until_s: float, busy_pps: float = BUSY_PACKETS / LOOK_S
+) -> float:
     """Until that time of the monotonic clock, for which `wait` waits; for how long the fast path was watched
     if that was not all the time, else 0. While it carries much, by whatever port, it is watched for a small
     part of each second, as that slows it down. Raises `OSError`."""
     flows.watch_fast(True)
     begun_s, before = time.monotonic(), flows.sums()
+    looked_s = begun_s
     while (now_s := time.monotonic()) < until_s:
         wait(min(now_s + LOOK_S, until_s))
         found = flows.sums()
         is_enough = found.total.fast_packets - before.total.fast_packets > BUSY_PACKETS
-        is_enough |= time.monotonic() - begun_s > LONGEST_S
-        if is_enough and found.fast_passed - before.fast_passed > BUSY_PACKETS:
+        looked_s, before_s = time.monotonic(), looked_s
+        is_enough |= looked_s - begun_s > LONGEST_S
+        if is_enough and found.fast_passed - before.fast_passed > busy_pps * (looked_s - before_s):
             flows.watch_fast(False)
             watched_ns = flows.sums().watched_ns
             wait(until_s)
