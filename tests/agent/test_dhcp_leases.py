@@ -42,7 +42,9 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def table(path: Path, clock: Clock) -> LeaseTable:
-    return LeaseTable(path, clock)
+    made = LeaseTable(clock)
+    made.follow(path)
+    return made
 
 
 def add(path: Path, text: str) -> None:

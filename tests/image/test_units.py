@@ -97,6 +97,10 @@ def _relay(state_dir: Path) -> dhcp_relay.DhcpRelayBackend:
     return dhcp_relay.DhcpRelayBackend(state_dir / "dhcp-relay", is_unit=True)
 
 
+def _relayed(state_dir: Path) -> dhcp.RelayedDhcpBackend:
+    return dhcp.RelayedDhcpBackend(state_dir / "dhcp-relayed", Path("/nowhere"), is_unit=True)
+
+
 def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     """The agent starts them by name, and asks Buildroot's package and ours for program and user."""
     state_dir = Path("/run/weir/daemons")
@@ -104,6 +108,7 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
         ("chrony.service", "chrony.conf", NtpBackend(state_dir / "ntp", sets_clock=True).daemon),
         ("radvd.service", "radvd.conf", _announcer(state_dir).daemon),
         (dhcp.UNIT, dhcp.CONF, dhcp.DhcpBackend(state_dir / "dhcp", Path("/nowhere"), is_unit=True).daemon),
+        (dhcp.RELAYED_UNIT, dhcp.CONF, _relayed(state_dir).daemon),
         (dhcp_relay.UNIT, dhcp_relay.CONF, _relay(state_dir).daemon),
         ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", CA_BUNDLE, is_unit=True).daemon),
         (SSH_UNIT, CONF, SshBackend(state_dir / "ssh", Path("/nowhere"), is_unit=True).daemon),
@@ -122,15 +127,24 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
         assert {f"BR2_PACKAGE_{name}=y" for name in packages} <= set(lines)
 
 
-def test_kea_has_its_folders_and_its_user_and_keeps_leases_where_that_user_may() -> None:
-    unit = (OVERLAY / "usr/lib/systemd/system" / dhcp.UNIT).read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "folder", "data", "capabilities"),
+    [
+        (dhcp.UNIT, "dhcp", dhcp.UNIT_DATA, kea.CAPABILITIES),
+        (dhcp.RELAYED_UNIT, "dhcp-relayed", dhcp.RELAYED_UNIT_DATA, kea.RELAYED_CAPABILITIES),
+    ],
+)
+def test_kea_has_its_folders_and_its_user_and_keeps_leases_where_that_user_may(
+    name: str, folder: str, data: Path, capabilities: tuple[str, ...]
+) -> None:
+    unit = (OVERLAY / "usr/lib/systemd/system" / name).read_text(encoding="utf-8")
     said = " ".join(re.findall(r"^Environment=(.*)$", unit, re.MULTILINE)).split()
-    places = kea.Kea(Path("/run/weir/daemons/dhcp"), dhcp.UNIT_DATA).places()
+    places = kea.Kea(Path("/run/weir/daemons") / folder, data).places()
     assert dict(word.split("=", 1) for word in said) == places
-    assert f"StateDirectory={dhcp.UNIT_DATA.name}\n" in unit and dhcp.UNIT_DATA.parent == Path("/var/lib")
+    assert f"StateDirectory={data.name}\n" in unit and data.parent == Path("/var/lib")
     recipe = (ROOT / "package/kea/kea.mk").read_text(encoding="utf-8")
     assert f"User={kea.USER}\n" in unit and f"\t{kea.USER} -1 {kea.USER} -1 " in recipe
-    rights = {f"CAP_{name.upper()}" for name in kea.CAPABILITIES}
+    rights = {f"CAP_{name.upper()}" for name in capabilities}
     for which in ("AmbientCapabilities", "CapabilityBoundingSet"):
         named = re.search(rf"^{which}=(.*)$", unit, re.MULTILINE)
         assert named is not None and set(named[1].split()) == rights

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """kea-dhcp4: how it is started, and its control socket (Kea's manual, "API Reference").
 
-The package makes the user that it runs as, Debian's and the image's. It needs raw sockets, for clients that
-have no address yet, and a port below 1024; nothing else is left to it.
+The package makes the user that it runs as, Debian's and the image's. It needs a port below 1024, and raw
+sockets for clients that have no address yet; nothing else is left to it.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,10 @@ from weir.model.problem import ApplyFailed, Unavailable
 
 USER = "_kea"
 PRODUCT = "the DHCP server Kea"
+SERVER_PORT = 67
 CAPABILITIES = ("net_raw", "net_bind_service")
+RELAYED_CAPABILITIES = ("net_bind_service",)
+"""Of one that relay agents ask: it has UDP sockets alone."""
 _MAX_ANSWER_BYTES = 64 << 20
 _ALL_PROTOCOLS = "0003"
 """ETH_P_ALL, as Kea's raw sockets have it."""
@@ -29,9 +34,18 @@ _ALL_PROTOCOLS = "0003"
 class Kea:
     """One server: its folders, its command, its socket."""
 
-    def __init__(self, folder: Path, data: Path, *, makes_data: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        data: Path,
+        *,
+        name: str = "dhcp",
+        makes_data: bool = True,
+        capabilities: Sequence[str] = CAPABILITIES,
+    ) -> None:
         """`folder` is empty after a start of the machine. Leases are in `data`, which lasts; systemd makes it
-        unless the agent `makes_data`."""
+        unless the agent `makes_data`. Errors call it by its `name`."""
+        self._name, self._capabilities = name, capabilities
         self._makes_data = makes_data
         self.control = folder / "control"
         self.socket = self.control / "kea.sock"
@@ -52,7 +66,7 @@ class Kea:
     def command(self, config: Path, *options: str) -> Sequence[str]:
         """Without root's rights."""
         return (
-            *without_root(USER, *CAPABILITIES),
+            *without_root(USER, *self._capabilities),
             *("env", *(f"{name}={value}" for name, value in self.places().items())),
             *(self._program, *options, str(config)),
         )
@@ -81,30 +95,39 @@ class Kea:
                 )
             )
         except TimeoutError as error:
-            text = f"dhcp did not answer {command} within {timeout_s:.1f} s"
+            text = f"{self._name} did not answer {command} within {timeout_s:.1f} s"
             raise Unavailable(text, code="daemon-hangs") from error
         except OSError as error:
-            text = f"dhcp cannot be asked: {error.strerror or error}"
+            text = f"{self._name} cannot be asked: {error.strerror or error}"
             raise Unavailable(text, code="daemon-died") from error
         except ValueError as error:
-            raise Unavailable(f"dhcp answered {command} with no JSON", code="daemon-hangs") from error
+            raise Unavailable(f"{self._name} answered {command} with no JSON", code="daemon-hangs") from error
         if answer.get("result") != 0:
             words = " ".join(str(answer.get("text", "it said nothing")).split())
-            raise ApplyFailed(f"dhcp refuses its files: {words}", code="daemon-refused")
+            raise ApplyFailed(f"{self._name} refuses its files: {words}", code="daemon-refused")
         return answer.get("arguments")
+
+    def is_asked_at(self, address: str) -> bool:
+        """Whether Kea's user has a UDP socket on DHCP's port of this address. Raises `Unavailable`."""
+        uid, place = str(user_id(USER, PRODUCT)), f"{_as_in_proc(address)}:{SERVER_PORT:04X}"
+        return any(row[1] == place and row[7] == uid for row in _rows("udp"))
 
     def listens_on(self) -> frozenset[int]:
         """The indexes of the interfaces on which Kea's user has raw sockets."""
         uid = str(user_id(USER, PRODUCT))
-        return frozenset(
-            int(row[4]) for row in _packet_sockets() if row[7] == uid and row[3] == _ALL_PROTOCOLS
-        )
+        return frozenset(int(row[4]) for row in _rows("packet") if row[7] == uid and row[3] == _ALL_PROTOCOLS)
 
 
-def _packet_sockets() -> Iterable[list[str]]:
-    """The rows of /proc/net/packet (net/packet/af_packet.c). Raises `Unavailable`."""
+def _as_in_proc(address: str) -> str:
+    """An IPv4 address as the kernel prints it: a number in the order of this machine's bytes."""
+    return f"{int.from_bytes(IPv4Address(address).packed, sys.byteorder):08X}"
+
+
+def _rows(name: str) -> Iterable[list[str]]:
+    """The sockets in /proc/net/packet or /proc/net/udp (net/packet/af_packet.c, net/ipv4/udp.c). Raises
+    `Unavailable`."""
     try:
-        lines = Path("/proc/net/packet").read_text(encoding="ascii").splitlines()[1:]
+        lines = Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]
     except OSError as error:
-        raise Unavailable(f"/proc/net/packet cannot be read: {error.strerror}") from error
+        raise Unavailable(f"/proc/net/{name} cannot be read: {error.strerror}") from error
     return (line.split() for line in lines)

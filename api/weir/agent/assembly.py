@@ -145,13 +145,13 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     learnt = combined.sources(held, configuration, stack, *hosts.learners, dialling.learn)
     learnt |= ways.sources() | outside.sources | {"bounded-source": bounds.learn, "job": machine[2].learn}
     states = _states(executor, frr, configuration, hosts, learnt)
-    beside = diagnosing.beside(configuration, datapath, links, hosts.dhcp, machine[-1], ways, stack)
+    beside = diagnosing.beside(configuration, datapath, links, hosts.leases, machine[-1], ways, stack)
     drops = Drops(configuration, datapath, links, bounds.dropped)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
     parts = (handlers, secrets, states, *beside, drops, *machine, *outside.answering, *logged)
     _serve(options, parts, handlers.closed, stack)
     stack.callback(_stop, clients)
-    names = LeaseNames(hosts.dhcp.leases, hosts.dns, partial(host_services.asked_of, configuration))
+    names = LeaseNames(hosts.leases, hosts.dns, partial(host_services.asked_of, configuration))
     _begin((reconciler, guard, names, protocols.keeping(routing_protocols, configuration)), stack)
     found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
     stack.callback(found.stop)
@@ -244,7 +244,7 @@ def _states(
         "zone": executor.firewall.zones,
         "zone-policy": executor.firewall.policies,
         **learning.sources(frr, configuration, executor.firewall.counted),
-        "dhcp-reservation": hosts.dhcp.learn_reservations,
+        "dhcp-reservation": joined(hosts.dhcp.learn_reservations, hosts.dhcp_relayed.learn_reservations),
         "dns-forward": hosts.dns.learn_forwards,
     }
     learnt = {**executor.learners(), **of_links}

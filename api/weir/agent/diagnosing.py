@@ -29,7 +29,7 @@ from weir.agent.tools import Tools
 from weir.agent.torch import Seat, TorchDesk, crowded, library_seat
 from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.watch import Watch
-from weir.backends.dhcp import DhcpBackend
+from weir.backends.dhcp_leases import LeaseTable
 from weir.probes.dropped_rows import DroppedRows
 from weir.probes.lock_rows import LockRows
 from weir.probes.lookup_meter import LookupMeter
@@ -72,13 +72,13 @@ def beside(
     configuration: Configuration,
     datapath: Datapath,
     links: Links,
-    served: DhcpBackend,
+    leases: LeaseTable,
     looking: Sampler,
     uplinks: UplinkMonitor,
     stack: ExitStack,
 ) -> tuple[Hosts, GivenLeases, Tools, CustomerLine, PacketPath, PacketProof]:
     """Who tells of the stations beside the router, and of what is on the way to others."""
-    given = GivenLeases(configuration, served.leases)
+    given = GivenLeases(configuration, leases)
     torch = TorchDesk(configuration, datapath, given.names)
     line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways, uplinks.mark)
     seats: dict[str, Callable[[Any], Seat]] = {

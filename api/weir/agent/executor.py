@@ -34,6 +34,7 @@ from weir.agent.stages import (
     TablesStage,
     UplinksStage,
 )
+from weir.agent.states import joined
 from weir.agent.uplinks import Uplinks
 from weir.backends.backend import PartBackend, Topic
 from weir.backends.daemons import DaemonBackend, Learn
@@ -147,7 +148,11 @@ class Executor:
 
     def learners(self) -> dict[Kind, Learn]:
         """Who knows the state of which kind, among the backends that are done by a daemon."""
-        return {kind: daemon.learn for daemon in self._daemons() for kind in daemon.learns}
+        found: dict[Kind, list[Learn]] = {}
+        for daemon in self._daemons():
+            for kind in daemon.learns:
+                found.setdefault(kind, []).append(daemon.learn)
+        return {kind: learns[0] if len(learns) == 1 else joined(*learns) for kind, learns in found.items()}
 
     def daemons(self) -> tuple[object, ...]:
         """Something that changes when a daemon ended or was started."""

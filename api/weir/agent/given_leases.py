@@ -11,7 +11,7 @@ from weir.agent.configuration import Configuration
 from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.kea_config import servers_of, subnet_id
 from weir.model.problem import Invalid, Problem
-from weir.parts import DHCP
+from weir.parts import DHCP, DHCP_RELAYED
 from weir.parts.dhcp import ReservationSpec, ServerSpec, Wanted
 from weir.store.clock import wall_ms
 from weir.wire.server import Handler, Peer
@@ -67,7 +67,7 @@ class GivenLeases:
                 "mac": item.lease.mac or None,
                 "hostname": item.lease.hostname or None,
                 "server": servers[item.lease.subnet_id].id,
-                "interface": servers[item.lease.subnet_id].ifname,
+                "interface": _interface(servers[item.lease.subnet_id]),
             }
             for item in changes
             if item.lease.subnet_id in servers
@@ -76,11 +76,20 @@ class GivenLeases:
 
     def _wanted(self) -> Wanted:
         with self._configuration.lock:
-            return self._configuration.compiled.of(DHCP) if self._configuration.loaded else {}
+            if not self._configuration.loaded:
+                return {}
+            compiled = self._configuration.compiled
+            direct, relayed = compiled.of(DHCP), compiled.of(DHCP_RELAYED)
+            return {**direct, **relayed}
 
 
 def _by_subnet(wanted: Wanted) -> dict[int, ServerSpec]:
     return {subnet_id(spec.network): spec for spec in servers_of(wanted)}
+
+
+def _interface(server: ServerSpec) -> str | None:
+    """Where its clients are; None behind relay agents."""
+    return None if server.relays else server.ifname
 
 
 def _lease(item: Lease, server: ServerSpec, reservation: str | None) -> dict[str, Any]:
@@ -91,6 +100,6 @@ def _lease(item: Lease, server: ServerSpec, reservation: str | None) -> dict[str
         "client_id": item.client_id or None,
         "expires_ms": item.expires_s * 1000,
         "server": server.id,
-        "interface": server.ifname,
+        "interface": _interface(server),
         "reservation": reservation,
     }

@@ -12,19 +12,23 @@ from weir.agent.options import lasting, state_folder
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.autoconf import AutoconfBackend
 from weir.backends.daemons import Learn
-from weir.backends.dhcp import DhcpBackend
+from weir.backends.dhcp import DhcpBackend, RelayedDhcpBackend
+from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.dhcp_relay import DhcpRelayBackend
 from weir.backends.dns import DnsBackend
-from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP_RELAY, DNS
+from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP_RELAY, DHCP_RELAYED, DNS
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
 
 
 @dataclass(frozen=True, slots=True)
 class HostServices:
-    """`autoconf` is the other side of `announcing`: what this router learns of others."""
+    """`autoconf` is the other side of `announcing`: what this router learns of others. `leases` are those of
+    both DHCP servers."""
 
+    leases: LeaseTable
     dhcp: DhcpBackend
+    dhcp_relayed: RelayedDhcpBackend
     dhcp_relay: DhcpRelayBackend
     dns: DnsBackend
     announcing: AnnouncingBackend
@@ -35,8 +39,11 @@ class HostServices:
         """None of them is started before something of it is configured."""
         state_dir, lasts = state_folder(options), lasting(options)
         folder, is_unit = state_dir / "daemons", options.sets_clock
+        leases, relayed = LeaseTable(), "dhcp-relayed"
         return cls(
-            DhcpBackend(folder / "dhcp", lasts / "dhcp", is_unit=is_unit),
+            leases,
+            DhcpBackend(folder / "dhcp", lasts / "dhcp", leases, is_unit=is_unit),
+            RelayedDhcpBackend(folder / relayed, lasts / relayed, leases, is_unit=is_unit),
             DhcpRelayBackend(folder / "dhcp-relay", is_unit=is_unit),
             DnsBackend(folder / "dns", options.ca_bundle, is_unit=is_unit),
             AnnouncingBackend(folder / "announcing", lasts / "announced.json", is_unit=is_unit),
@@ -48,6 +55,7 @@ class HostServices:
         """By the name of the part that each brings in line."""
         return {
             DHCP.name: self.dhcp,
+            DHCP_RELAYED.name: self.dhcp_relayed,
             DHCP_RELAY.name: self.dhcp_relay,
             DNS.name: self.dns,
             ANNOUNCING.name: self.announcing,
@@ -60,8 +68,10 @@ class HostServices:
         return self.announcing.learn, self.autoconf.learn
 
 
-def asked_of(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted]:
-    """What the name service and the DHCP server are to do by the configuration that runs."""
+def asked_of(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted, dhcp_part.Wanted]:
+    """What the name service and the DHCP servers of both sorts are to do by the configuration that runs."""
     with configuration.lock:
+        if not configuration.loaded:
+            return {}, {}, {}
         compiled = configuration.compiled
-        return (compiled.of(DNS), compiled.of(DHCP)) if configuration.loaded else ({}, {})
+        return compiled.of(DNS), compiled.of(DHCP), compiled.of(DHCP_RELAYED)

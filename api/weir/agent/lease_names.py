@@ -46,9 +46,9 @@ class LeaseNames:
         self,
         leases: LeaseTable,
         resolver: DnsBackend,
-        wanted: Callable[[], tuple[dns.Wanted, dhcp.Wanted]],
+        wanted: Callable[[], tuple[dns.Wanted, dhcp.Wanted, dhcp.Wanted]],
     ) -> None:
-        """`wanted` is what the configuration that runs asks for of both services."""
+        """`wanted` is what the configuration that runs asks for of the name service and the DHCP servers."""
         self._leases = leases
         self._resolver = resolver
         self._unbound: Unbound = resolver.unbound
@@ -73,13 +73,14 @@ class LeaseNames:
 
     def follow(self) -> None:
         """Tell unbound what came and went since the last time. Raises a `Problem`; then it is tried again."""
-        services, servers = self._wanted()
+        services, direct, relayed = self._wanted()
         if dns.service_of(services) is None or not self._file.parent.is_dir():
             self._given, self._seen, self._resolver.lease_names = None, (), 0
             return
-        seen = (services, servers, self._leases.version())
+        seen = (services, direct, relayed, self._leases.version())
         if self._given is not None and self._is_seen(seen):
             return
+        servers = {**direct, **relayed}
         hosts = named(self._leases.held().values(), servers, services, self._owners)
         self._owners = hosts
         names = records(hosts, services)

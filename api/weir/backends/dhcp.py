@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from weir.adapters.daemon import Daemon, Program
-from weir.adapters.kea import Kea
+from weir.adapters.kea import CAPABILITIES, RELAYED_CAPABILITIES, Kea
 from weir.adapters.kea_leases import Lease
 from weir.backends.backend import Comparison, Look, Topic
 from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference, DaemonState
@@ -32,7 +32,7 @@ from weir.kinds.dhcp_server import DhcpServer
 from weir.model.moment import moment
 from weir.model.objects import ConfigObject
 from weir.model.problem import Problem
-from weir.parts.dhcp import ReservationSpec, ServerSpec, Wanted
+from weir.parts.dhcp import DHCP, DHCP_RELAYED, DhcpPart, ReservationSpec, ServerSpec, Wanted
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
 
@@ -40,17 +40,32 @@ CONF = "kea.conf"
 UNIT = "weir-dhcp.service"
 UNIT_DATA = Path("/var/lib/weir-dhcp")
 """The unit's folder of state: its user cannot reach the agent's."""
+RELAYED_UNIT, RELAYED_UNIT_DATA = "weir-dhcp-relayed.service", Path("/var/lib/weir-dhcp-relayed")
+"""The same of the server for networks behind relay agents."""
 
 
 class DhcpBackend(DaemonBackend[Wanted]):
     topics: ClassVar[frozenset[Topic]] = frozenset(("daemons", "links"))
     learns = ("dhcp-server",)
+    part: ClassVar[DhcpPart] = DHCP
+    unit: ClassVar[str] = UNIT
+    unit_data: ClassVar[Path] = UNIT_DATA
 
-    def __init__(self, folder: Path, data: Path, *, is_unit: bool = False) -> None:
-        """Leases are kept in `data`, which lasts. With `is_unit` systemd runs Kea, as a unit of the image,
-        which has a folder of its own for them."""
-        self._kea = Kea(folder, UNIT_DATA if is_unit else data, makes_data=not is_unit)
-        self.leases = LeaseTable(self._kea.leases)
+    def __init__(
+        self, folder: Path, data: Path, leases: LeaseTable | None = None, *, is_unit: bool = False
+    ) -> None:
+        """Leases are kept in `data`, which lasts, and shown in `leases`, a table of its own without one. With
+        `is_unit` systemd runs Kea, as a unit of the image, which has a folder of its own for them."""
+        name = self.part.name
+        self._kea = Kea(
+            folder,
+            self.unit_data if is_unit else data,
+            name=name,
+            makes_data=not is_unit,
+            capabilities=RELAYED_CAPABILITIES if self.part.is_relayed else CAPABILITIES,
+        )
+        self.leases = leases or LeaseTable()
+        self.leases.follow(self._kea.leases)
         self._wanted: Wanted = {}
         """What was asked for last: state is told about it."""
         self._links: Mapping[str, int] = {}
@@ -64,7 +79,7 @@ class DhcpBackend(DaemonBackend[Wanted]):
         def check(config: Path) -> Sequence[str]:
             return self._kea.command(config / CONF, "-t")
 
-        super().__init__(Daemon(Program("dhcp", command, check), folder, UNIT if is_unit else ""))
+        super().__init__(Daemon(Program(name, command, check), folder, self.unit if is_unit else ""))
 
     # -- what it has -----------------------------------------------------------------------------------------
 
@@ -127,11 +142,11 @@ class DhcpBackend(DaemonBackend[Wanted]):
         yield from super().effects(look)
         for spec in look.delta.removed:
             if isinstance(spec, ServerSpec):
-                text = f"nobody on {spec.ifname} gets an address any more; leases hold until they end"
+                text = f"nobody {spec.where} gets an address any more; leases hold until they end"
                 yield Effect("dhcp-server", spec.id, "resets", text)
         for old, new in look.delta.set:
             if isinstance(old, ServerSpec) and old.network != new.network:
-                text = f"clients on {new.ifname} get other addresses when they renew theirs"
+                text = f"clients {new.where} get other addresses when they renew theirs"
                 yield Effect("dhcp-server", new.id, "resets", text)
             elif isinstance(old, ReservationSpec) and old.address != new.address:
                 text = f"the host gets {new.address} when it renews {old.address}"
@@ -145,13 +160,15 @@ class DhcpBackend(DaemonBackend[Wanted]):
         item: ConfigObject,
         told: Sequence[str],
     ) -> Iterator[Line]:
+        if isinstance(item, DhcpServer) and (item.relayed is not None) != self.part.is_relayed:
+            return  # the other process does it
         yield from super().explain(found, item, told)
-        if isinstance(item, DhcpServer) and found.difference.wanted and told:
-            listens = self._is_heard(item.interface)
-            words = (
-                f"it listens on {item.interface}" if listens else f"it does not listen on {item.interface}"
-            )
-            yield Line("interface", f"it listens on {item.interface}", words, listens)
+        spec = self._wanted.get(f"server {item.id}") if isinstance(item, DhcpServer) else None
+        if isinstance(spec, ServerSpec) and found.difference.wanted and told:
+            listens = self.is_heard(spec)
+            where = f"{spec.ifname}, at {spec.router}" if spec.relays else spec.ifname
+            words = f"it listens on {where}" if listens else f"it does not listen on {where}"
+            yield Line("interface", f"it listens on {where}", words, listens)
 
     def learn(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
         """Of servers; nothing while the leases cannot be read."""
@@ -162,7 +179,7 @@ class DhcpBackend(DaemonBackend[Wanted]):
         counts = Counter(lease.subnet_id for lease in leases.values())
         return {
             spec.id: {
-                "serving": self._is_heard(spec.ifname),
+                "serving": self.is_heard(spec),
                 "lease_count": counts[subnet_id(spec.network)],
                 "address_count": spec.address_count,
             }
@@ -181,16 +198,29 @@ class DhcpBackend(DaemonBackend[Wanted]):
         specs = [spec for spec in map(wanted.get, names) if isinstance(spec, ReservationSpec)]
         return {spec.id: {"leased_until": _until(leases.get(spec.address), spec)} for spec in specs}
 
-    def _is_heard(self, ifname: str) -> bool | None:
-        """Whether Kea has a raw socket on an interface; None when it cannot be found out."""
+    def is_heard(self, spec: ServerSpec) -> bool | None:
+        """Whether Kea has a socket for it; None when it cannot be found out."""
         if self.daemon.identity() is None:
             return False
         try:
-            return socket.if_nametoindex(ifname) in self._kea.listens_on()
+            return self._has_socket(spec)
         except OSError:
             return False
         except Problem:
             return None
+
+    def _has_socket(self, spec: ServerSpec) -> bool:
+        """Raises `OSError` where there is no such interface, `Unavailable` when it cannot be found out."""
+        return socket.if_nametoindex(spec.ifname) in self._kea.listens_on()
+
+
+class RelayedDhcpBackend(DhcpBackend):
+    """The servers for networks behind relay agents: a process of its own, as Kea has sockets of one sort."""
+
+    part, unit, unit_data = DHCP_RELAYED, RELAYED_UNIT, RELAYED_UNIT_DATA
+
+    def _has_socket(self, spec: ServerSpec) -> bool:
+        return self._kea.is_asked_at(spec.router)
 
 
 def _until(lease: Lease | None, spec: ReservationSpec) -> str | None:

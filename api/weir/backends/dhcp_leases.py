@@ -30,8 +30,9 @@ class LeaseChange(NamedTuple):
 class LeaseTable:
     """Thread-safe. Every question first reads what Kea wrote since the last one, and costs what changed."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
-        self._file = LeaseFile(path)
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """Without leases until it is told what to follow."""
+        self._files: list[LeaseFile] = []
         self._clock = clock
         self._lock = threading.Lock()
         self._held: dict[int, tuple[str, Lease]] = {}
@@ -44,6 +45,11 @@ class LeaseTable:
         self._count = 0
         self._version = 0
         self._is_first = True
+
+    def follow(self, path: Path) -> None:
+        """The leases of one more Kea. Of two that know an address the lease that ends last counts."""
+        with self._lock:
+            self._files.append(LeaseFile(path))
 
     def version(self) -> int:
         """A number that changes with whatever `held` answers. Raises `Unavailable`."""
@@ -73,17 +79,21 @@ class LeaseTable:
 
     def _follow(self) -> None:
         try:
-            touched = self._file.follow()
+            touched = {address for file in self._files for address in file.follow()}
         except OSError as error:
             raise Unavailable(f"the leases cannot be read: {error.strerror}", code="no-leases") from error
         now_s = self._clock()
         while self._ends and self._ends[0][0] <= now_s:
             touched.add(heapq.heappop(self._ends)[1])
         for number, address in sorted((int(IPv4Address(address)), address) for address in touched):
-            lease = self._file.held.get(address)
+            lease = self._latest(address)
             self._put(number, lease if lease is not None and lease.expires_s > now_s else None)
         self._version += bool(touched)
         self._is_first = False
+
+    def _latest(self, address: str) -> Lease | None:
+        found = [file.held[address] for file in self._files if address in file.held]
+        return max(found, key=lambda lease: lease.expires_s, default=None)
 
     def _put(self, number: int, lease: Lease | None) -> None:
         _, before = self._held.get(number, ("", None))

@@ -18,6 +18,7 @@ from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.nft_rules import match, texts
 from weir.backends.rule_effects import EVERYBODY, judged_otherwise, kept_out
 from weir.backends.rules_explained import explain_bound, explain_rules
+from weir.kinds.dhcp_server import DhcpServer
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
 from weir.model.schedule import TimeWindow
@@ -210,8 +211,11 @@ class FirewallBackend:
         told: Sequence[str],
     ) -> Iterator[Line]:
         """The rules that the object is in, and the table as a whole, whose order counts. What is in sets is
-        said by them. A certificate is in none: it only keeps a port open."""
+        said by them. A certificate is in none: it only keeps a port open. DHCP for hosts on a link
+        passes before all of them."""
         if item.kind in ("set", "set-entry", "certificate"):
+            return
+        if isinstance(item, DhcpServer) and item.relayed is None:
             return
         rules, difference, table = found.wanted.rules, found.difference, found.held.table
         yield from explain_rules(rules, found.wanted.closed, table, item)

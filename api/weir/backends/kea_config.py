@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The configuration of kea-dhcp4 for some servers and their reservations (Kea's manual, "The DHCPv4 Server").
 
-A subnet's number is its network address, so that its leases stay its own over every change of others.
+Servers for networks behind relay agents have UDP sockets, which the firewall stands before; all others have
+raw ones (docs/adr/0249). A subnet's number is its network address, so that its leases stay its own over every
+change of others.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
@@ -41,13 +43,15 @@ def config_text(wanted: Mapping[str, Spec], links: Mapping[str, int], socket: Pa
     """Of the servers whose interfaces are there; `links` are the indexes of interfaces by name. Its digest is
     what Kea calls `server-tag`, which it tells. An interface that is made again has another text."""
     servers = [spec for spec in servers_of(wanted) if spec.ifname in links]
+    relayed = [spec for spec in servers if spec.relays]
     reserved: dict[str, list[Json]] = {}
     for spec in wanted.values():
         if isinstance(spec, ReservationSpec):
             reserved.setdefault(spec.server, []).append(_reservation(spec))
     settings: Json = {
         "interfaces-config": {
-            "interfaces": [spec.ifname for spec in servers],
+            "interfaces": list(dict.fromkeys(map(_asked_at, servers))),
+            **({"dhcp-socket-type": "udp"} if relayed else {}),
             "re-detect": True,
             "service-sockets-max-retries": _RETRIES,
             "service-sockets-retry-wait-time": RETRY_MS,
@@ -73,6 +77,7 @@ def config_text(wanted: Mapping[str, Spec], links: Mapping[str, int], socket: Pa
                 "output_options": [{"output": "stdout", "pattern": "%-5p %m\n"}],
             }
         ],
+        **_classes(relayed),
         "subnet4": [_subnet(spec, reserved.get(spec.id, ())) for spec in servers],
     }
     settings["server-tag"] = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
@@ -86,7 +91,8 @@ def tag_of(text: str) -> str:
 
 def links_of(text: str) -> frozenset[str]:
     """The interfaces in a configuration."""
-    return frozenset(json.loads(text)["Dhcp4"]["interfaces-config"]["interfaces"])
+    named = json.loads(text)["Dhcp4"]["interfaces-config"]["interfaces"]
+    return frozenset(name.partition("/")[0] for name in named)
 
 
 def without_subnets_on(text: str, links: Collection[str]) -> str:
@@ -94,7 +100,7 @@ def without_subnets_on(text: str, links: Collection[str]) -> str:
     content = json.loads(text)
     settings = content["Dhcp4"]
     del settings["server-tag"]
-    settings["subnet4"] = [subnet for subnet in settings["subnet4"] if subnet["interface"] not in links]
+    settings["subnet4"] = [subnet for subnet in settings["subnet4"] if subnet.get("interface") not in links]
     return json.dumps(content)
 
 
@@ -102,12 +108,38 @@ def _subnet(spec: ServerSpec, reservations: Iterable[Json]) -> Json:
     return {
         "id": subnet_id(spec.network),
         "subnet": spec.network,
-        "interface": spec.ifname,
+        **_clients(spec),
         "pools": [{"pool": span_text(span)} for span in spec.spans],
         "valid-lifetime": spec.lease_s,
         "option-data": _options(spec),
         "reservations": list(reservations),
     }
+
+
+def _classes(relayed: Sequence[ServerSpec]) -> Json:
+    named = [{"name": _class(spec), "test": _test(spec)} for spec in relayed]
+    return {"client-classes": named} if named else {}
+
+
+def _asked_at(spec: ServerSpec) -> str:
+    return f"{spec.ifname}/{spec.router}" if spec.relays else spec.ifname
+
+
+def _class(spec: ServerSpec) -> str:
+    return f"relayed {spec.id}"
+
+
+def _test(spec: ServerSpec) -> str:
+    """Who is served: clients of its relay agents, and those that renew by themselves. Without it Kea takes
+    each address of the network for that of a relay agent."""
+    return " or ".join(f"pkt4.giaddr == {relay}" for relay in ("0.0.0.0", *spec.relays))
+
+
+def _clients(spec: ServerSpec) -> Json:
+    """By what Kea knows that a client is in this network."""
+    if not spec.relays:
+        return {"interface": spec.ifname}
+    return {"client-class": _class(spec), "relay": {"ip-addresses": list(spec.relays)}}
 
 
 def _options(spec: ServerSpec) -> list[Json]:

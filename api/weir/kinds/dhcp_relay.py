@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar
 
 from weir.fields import INTERFACE_NAMES, Comment, Flag, Host, Many, Ref, Text, When, Whole
 from weir.kinds.declaration import Declaration
+from weir.kinds.dhcp_relayed import address_of
 from weir.kinds.dhcp_server import DhcpServer
-from weir.model.interface import Interface
 from weir.model.limits import MAX_EXACT
 from weir.model.objects import ConfigObject, Kind
 from weir.model.outside import is_outside
@@ -93,12 +93,6 @@ class DhcpRelay(ConfigObject):
     disabled: Annotated[bool, Flag(help="It is kept, and passes nothing on.")] = False
 
 
-def address_of(interface: Interface | None) -> str | None:
-    """By which servers know the clients' network, without its length: the interface's first of IPv4."""
-    found = [] if interface is None else [text for text in interface.addresses if ":" not in text]
-    return found[0].partition("/")[0] if found else None
-
-
 def has_a_link(view: View, relay: DhcpRelay) -> Iterator[Finding]:
     """Its interface is one that clients can be behind, and nobody else answers them there."""
     interface = view.document.interface(relay.interface)
@@ -119,7 +113,8 @@ def has_a_link(view: View, relay: DhcpRelay) -> Iterator[Finding]:
         yield error("no-address", relay, "interface", text)
     for server in view.document.every(DhcpServer):
         if server.interface == name and not server.disabled:
-            text = f"DHCP server {server.id} answers clients on {name} itself: disable one of the two"
+            whom = "clients" if server.relayed is None else "relay agents"
+            text = f"DHCP server {server.id} answers {whom} on {name} itself: disable one of the two"
             yield error("relay-and-server", relay, "interface", text)
 
 

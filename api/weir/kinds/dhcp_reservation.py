@@ -130,8 +130,11 @@ def fits_its_server(view: View, item: DhcpReservation) -> Iterator[Finding]:
     first, last = served.hosts
     if not first <= int(IPv4Address(item.address)) <= last:
         text = f"{item.address} is no address of a host in {served.network}, which DHCP server {server.id} "
-        text += f"serves on {server.interface}"
+        text += "serves" if server.relayed is not None else f"serves on {server.interface}"
         yield error("address-outside", item, "address", text)
+    elif server.relayed is not None and item.address in server.relayed.relays:
+        text = f"{item.address} is the address of a relay agent of DHCP server {server.id}"
+        yield error("own-address", item, "address", text)
     elif item.address in view.own_addresses():
         text = f"{item.address} is the router's own address on {view.own_addresses()[item.address][0]}"
         yield error("own-address", item, "address", text)
@@ -141,7 +144,7 @@ def _moves(change: Change) -> bool:
     """Whether reservations may fit now that did not, or the other way round."""
     if isinstance(change.new or change.old, Interface):
         return differs(change, "addresses")
-    return differs(change, "interface", "ranges", "disabled")
+    return differs(change, "interface", "ranges", "relayed", "disabled")
 
 
 @caused_by("dhcp-reservation", "dhcp-server", "interface")

@@ -15,6 +15,7 @@ from weir.fields import (
     Choice,
     Comment,
     Flag,
+    Group,
     Host,
     HostName,
     Label,
@@ -26,6 +27,7 @@ from weir.fields import (
     Whole,
 )
 from weir.kinds.declaration import Declaration
+from weir.kinds.dhcp_relayed import Relayed, address_of, own_network, relays_can_ask
 from weir.kinds.dns import Dns, answers_on
 from weir.model.address import is_dns_name
 from weir.model.address_range import Span, span_of, span_text, without
@@ -44,7 +46,8 @@ MAX_ADDRESSES = 65_536
 
 
 class Network(NamedTuple):
-    """The router's own address on a link, and the network around it."""
+    """The router's own address where it is asked, and the network that it serves: of a server for relays the
+    one is not in the other."""
 
     router: int
     network: IPv4Network
@@ -81,7 +84,7 @@ class DhcpOption:
 
 @dataclass(frozen=True, slots=True)
 class DhcpServer(ConfigObject):
-    """Gives addresses to who is behind one interface."""
+    """Gives addresses to who is behind one interface, or in a network whose relay agents ask."""
 
     kind: ClassVar[Kind] = "dhcp-server"
     id: str
@@ -91,7 +94,8 @@ class DhcpServer(ConfigObject):
             "interface",
             INTERFACE_NAMES,
             offered=When("role", ("wan",), unless=True),
-            help="Where the clients are. It has a static IPv4 address, and is not a WAN.",
+            help="Where the clients are: it has a static IPv4 address, and is not a WAN. With `relayed` "
+            "where the relay agents' messages come in, to its first IPv4 address.",
             example="br-lan",
         ),
     ]
@@ -101,8 +105,8 @@ class DhcpServer(ConfigObject):
             AddressRange(),
             MAX_RANGES,
             option="range",
-            help="The addresses that clients get. Empty: all of the interface's network that are not the "
-            f"router's own. {MAX_ADDRESSES:,} at most; one that is full gives no more.",
+            help="The addresses that clients get. Empty: all of the network that are not the router's "
+            f"own or a relay agent's. {MAX_ADDRESSES:,} at most; one that is full gives no more.",
             example="192.168.88.100-192.168.88.199",
         ),
     ] = ()
@@ -118,8 +122,8 @@ class DhcpServer(ConfigObject):
     gateway: Annotated[
         str | None,
         Host(
-            help="Where clients send what is not for their own network. Empty: this router; "
-            "0.0.0.0: they are told of none."
+            help="Where clients send what is not for their own network. Empty: this router, or the "
+            "first of the relay agents that is in the network; 0.0.0.0: they are told of none."
         ),
     ] = None
     dns_servers: Annotated[
@@ -156,12 +160,24 @@ class DhcpServer(ConfigObject):
         tuple[DhcpOption, ...],
         Rows(DhcpOption, MAX_OPTIONS, by="option", importance="folded", help="What else clients are told."),
     ] = ()
+    relayed: Annotated[
+        Relayed | None,
+        Group(
+            Relayed,
+            label="Behind relays",
+            importance="folded",
+            help="A network elsewhere, whose relay agents ask. Hosts on the interface get no addresses.",
+        ),
+    ] = None
     comment: Comment = ""
     disabled: Annotated[bool, Flag(help="It is kept, and gives no addresses.")] = False
 
 
 def network_of(server: DhcpServer, interface: Interface | None) -> Network | None:
     """The network that is served: of several the one that the first range is in. None without one."""
+    if server.relayed is not None:
+        asked, network = address_of(interface), own_network(server.relayed)
+        return None if asked is None or network is None else Network(int(IPv4Address(asked)), network)
     found = [] if interface is None else [_parsed(text) for text in interface.addresses if ":" not in text]
     if server.ranges:
         first, _ = span_of(server.ranges[0])
@@ -177,8 +193,35 @@ def _parsed(text: str) -> Network:
 
 def spans_of(server: DhcpServer, served: Network, taken: tuple[int, ...]) -> list[Span]:
     """The addresses that clients get, in order; `taken` are the router's own."""
+    if server.relayed is not None:
+        others = (*server.relayed.relays, server.gateway or "0.0.0.0")
+        taken = (*taken, *(int(IPv4Address(text)) for text in others if ":" not in text))
     asked = [span_of(text) for text in server.ranges] or [served.hosts]
     return sorted(part for span in asked for part in without(span, taken))
+
+
+def gateway_of(server: DhcpServer, served: Network) -> str | None:
+    """What clients are told as gateway, 0.0.0.0 for none; None where nobody says it."""
+    if server.gateway is not None:
+        return server.gateway
+    if server.relayed is None:
+        return str(IPv4Address(served.router))
+    inside = (
+        text for text in server.relayed.relays if ":" not in text and IPv4Address(text) in served.network
+    )
+    return next(inside, None)
+
+
+def asks_router(server: DhcpServer, dns: Dns, interface: Interface | None) -> bool:
+    """Whether clients are told to ask this router for names. It answers those of a network elsewhere only
+    where its name service is told to."""
+    if server.dns_servers or not answers_on(dns, interface):
+        return False
+    network = None if server.relayed is None else own_network(server.relayed)
+    return server.relayed is None or (
+        network is not None
+        and any(network.subnet_of(IPv4Network(text)) for text in dns.serve_to if ":" not in text)
+    )
 
 
 def is_in_force(server: DhcpServer, interface: Interface | None) -> bool:
@@ -191,17 +234,21 @@ def has_a_link(view: View, server: DhcpServer) -> Iterator[Finding]:
     if server.disabled or interface is None:
         return  # a reference to nothing is said already
     name = interface.id
-    if is_outside(interface):
+    if server.relayed is not None and not interface.is_port:
+        text = f"nothing comes in by {name}: name the interface by which the relay agents' messages come"
+        yield error("no-relays-there", server, "interface", text)
+    elif is_outside(interface) and server.relayed is None:
         text = f"{name} is a WAN, and a DHCP server there would give addresses to strangers"
         yield error("dhcp-on-wan", server, "interface", text)
-    elif not interface.is_port or interface.is_point_to_point:
+    elif server.relayed is None and (not interface.is_port or interface.is_point_to_point):
         text = f"{name} has no Ethernet frames, so nobody can ask for an address there"
         yield error("no-clients-there", server, "interface", text)
     elif interface.vrf is not None:
         text = f"{name} is in the VRF {interface.vrf}, where the DHCP server cannot answer: take it out of it"
         yield error("dhcp-in-vrf", server, "interface", text)
-    elif network_of(server, interface) is None:
-        text = f"{name} has no static IPv4 address: give it the one that its clients are to have as gateway"
+    elif address_of(interface) is None:
+        whose = "its clients are to have as gateway" if server.relayed is None else "relay agents are to ask"
+        text = f"{name} has no static IPv4 address: give it the one that {whose}"
         yield error("no-address", server, "interface", text)
 
 
@@ -217,7 +264,7 @@ def fits_its_network(view: View, server: DhcpServer) -> Iterator[Finding]:
             text = (
                 f"{span_text((low, high))} is not within {span_text((first, last))}, the addresses of hosts "
             )
-            text += f"in {network} on {server.interface}"
+            text += f"in {network}" if server.relayed is not None else f"in {network} on {server.interface}"
             yield error("range-outside", server, "ranges", text)
     yield from _overlaps(server, spans)
     count = sum(high - low + 1 for low, high in spans or [served.hosts])
@@ -226,6 +273,9 @@ def fits_its_network(view: View, server: DhcpServer) -> Iterator[Finding]:
         yield error("too-many-addresses", server, "ranges", text)
     elif not spans_of(server, served, (served.router,)):
         yield error("no-addresses", server, "ranges", f"{network} has no address that a client could get")
+    if gateway_of(server, served) is None:
+        text = f"no relay agent is in {network}: say which gateway clients have, or 0.0.0.0 for none"
+        yield error("no-gateway", server, "gateway", text)
     gateway = _v4(server.gateway or "::")
     if gateway is not None and gateway != NO_GATEWAY and gateway not in network:
         text = f"clients in {network} cannot reach the gateway {gateway}"
@@ -255,8 +305,8 @@ def is_told_in_ipv4(view: View, server: DhcpServer) -> Iterator[Finding]:
                 yield error("not-ipv4", server, field, text)
     if server.domain is not None and not is_dns_name(server.domain):
         yield error("no-name", server, "domain", f"{server.domain} is an address, and no name of a domain")
-    is_asked = answers_on(view.document.single(Dns), view.document.interface(server.interface))
-    if not server.disabled and not server.dns_servers and not is_asked:
+    dns, interface = view.document.single(Dns), view.document.interface(server.interface)
+    if not server.disabled and not server.dns_servers and not asks_router(server, dns, interface):
         text = "no DNS server is named, so clients of this server resolve no names"
         yield notice("no-dns-server", server, "dns_servers", text)
 
@@ -290,12 +340,13 @@ KIND = Declaration(
     singular="DHCP server",
     plural="DHCP servers",
     short="dhcp-server",
-    about="Who gives IPv4 addresses to the hosts behind an interface (`/ip dhcp-server` of RouterOS).",
+    about="Who gives IPv4 addresses to hosts behind an interface or relays (`/ip dhcp-server` of RouterOS).",
     argument="server_id",
     columns=("interface", "ranges", "serving", "lease_count", "comment"),
     area="Services",
     purpose="A DHCP server gives addresses to the hosts behind an interface. It needs no more than that "
-    "interface: the addresses are those of its network, and the gateway is this router.",
+    "interface: the addresses are those of its network, and the gateway is this router. It can also serve "
+    "a network elsewhere, whose relay agents ask it.",
     state={
         "serving": Flag(help="Whether it listens on its interface now."),
         "lease_count": Whole(0, 2**31, label="Leases", help="Addresses that clients have now."),
@@ -309,11 +360,12 @@ KIND = Declaration(
         Rule(
             "told-in-ipv4", "dhcp-server", is_told_in_ipv4, all_after("dhcp-server", "interface", "dns"), True
         ),
+        Rule("relays-can-ask", "dhcp-server", relays_can_ask, all_after("dhcp-server", "interface"), True),
         Rule("options-can-be-sent", "dhcp-server", options_can_be_sent, own("dhcp-server"), True),
         one_for_each(
             DhcpServer,
             "one server for each interface",
-            key=lambda server: None if server.disabled else server.interface,
+            key=lambda server: None if server.disabled or server.relayed is not None else server.interface,
             code="two-servers",
             field="interface",
             says=lambda server, first: f"DHCP server {first.id} is on {server.interface} already",

@@ -11,7 +11,7 @@ from weir.parts.bonds import BONDS
 from weir.parts.bounded_sources import BOUNDED_SOURCES
 from weir.parts.bridges import BRIDGES
 from weir.parts.certificates import CERTIFICATES
-from weir.parts.dhcp import DHCP
+from weir.parts.dhcp import DHCP, DHCP_RELAYED
 from weir.parts.dhcp_relay import DHCP_RELAY
 from weir.parts.dns import DNS
 from weir.parts.firewall import FIREWALL
@@ -35,8 +35,19 @@ PARTS = Parts(
     (
         NAMING,
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
-        *(ROUTING, AUTOCONF, DHCP, DHCP_RELAY, DNS, ANNOUNCING, NTP, ALERT_TARGETS, ALERT_RULES, LOGS),
-        *(BOUNDED_SOURCES, CERTIFICATES, SSH, JOBS),
+        *(
+            ROUTING,
+            AUTOCONF,
+            DHCP,
+            DHCP_RELAYED,
+            DHCP_RELAY,
+            DNS,
+            ANNOUNCING,
+            NTP,
+            ALERT_TARGETS,
+            ALERT_RULES,
+        ),
+        *(LOGS, BOUNDED_SOURCES, CERTIFICATES, SSH, JOBS),
     )
 )
 
@@ -51,6 +62,7 @@ __all__ = [
     "CERTIFICATES",
     "DHCP",
     "DHCP_RELAY",
+    "DHCP_RELAYED",
     "DNS",
     "FIREWALL",
     "FORWARDING",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the DHCP server is asked for: one entry for each server, and one for each reservation.
+"""What the DHCP server is asked for: one entry for each server, and one for each reservation. Servers for
+networks behind relay agents are a part of their own, as a process of its own does them (docs/adr/0249).
 
 A change of one of 10,000 reservations looks at that one.
 """
@@ -9,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from typing import Any
+from typing import Any, ClassVar
 
 from weir.kinds.dhcp_reservation import DhcpReservation
-from weir.kinds.dhcp_server import DhcpServer, is_in_force, network_of, spans_of
-from weir.kinds.dns import Dns, answers_on
+from weir.kinds.dhcp_server import DhcpServer, asks_router, gateway_of, is_in_force, network_of, spans_of
+from weir.kinds.dns import Dns
 from weir.model.address_range import Span, span_text
 from weir.model.dhcp_options import code_of, value_bytes
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject
 from weir.parts.delta import Delta
 from weir.parts.part import EntriesPart
+from weir.parts.rule import PacketRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class OptionSpec:
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """`router` is the router's own address; `spans` are what clients get."""
+    """`router` is the router's own address; `spans` are what clients get. `relays` are the relay agents that
+    ask at that address, from `sources`; none for a server of the hosts on the interface."""
 
     id: str
     ifname: str
@@ -46,10 +49,17 @@ class ServerSpec:
     domain: str | None
     ntp_servers: tuple[str, ...]
     options: tuple[OptionSpec, ...]
+    relays: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         return f"server {self.id}"
+
+    @property
+    def where(self) -> str:
+        """Its clients are there."""
+        return f"in {self.network}" if self.relays else f"on {self.ifname}"
 
     @property
     def address_count(self) -> int:
@@ -81,12 +91,14 @@ class DhcpPart(EntriesPart[Spec]):
     name, what = "dhcp", "DHCP"
     made_of = frozenset(("dhcp-server", "dhcp-reservation", "interface", "dns"))
     after = ("network", "bridges")  # the addresses are there
+    is_relayed: ClassVar[bool] = False
+    """Whether its servers are those for networks behind relay agents; else all others."""
 
     def key(self, entry: Spec) -> str:
         return entry.name
 
     def wanted(self, document: Document) -> Wanted:
-        servers = _servers(document)
+        servers = self.servers(document)
         return {**servers, **_reservations(document, servers)}
 
     def moved(
@@ -95,7 +107,7 @@ class DhcpPart(EntriesPart[Spec]):
         """A server that comes or goes has all reservations looked at; else those that change."""
         if self.made_of.isdisjoint(change.kind for change in changes):
             return before, Delta()
-        servers = _servers(document)
+        servers = self.servers(document)
         held = {name for name, spec in before.items() if isinstance(spec, ServerSpec)}
         if held != servers.keys():
             after = {**servers, **_reservations(document, servers)}
@@ -119,7 +131,19 @@ class DhcpPart(EntriesPart[Spec]):
         if isinstance(new, ReservationSpec):
             return f"{new.address} for the host with {new.by} {new.value}, by DHCP server {new.server}"
         ranges = ", ".join(map(span_text, new.spans))
-        return f"server {new.id} on {new.ifname}: {ranges} of {new.network}, gateway {new.gateway}"
+        said = f"server {new.id} on {new.ifname}: {ranges} of {new.network}, gateway {new.gateway}"
+        return f"{said}, for {', '.join(new.relays)}" if new.relays else said
+
+    def servers(self, document: Document) -> dict[str, Spec]:
+        """Those in force, by name of their entry."""
+        every = document.every(DhcpServer)
+        items = [item for item in every if (item.relayed is not None) == self.is_relayed]
+        return _servers(document, sorted(items, key=lambda item: item.id))
+
+
+class RelayedDhcpPart(DhcpPart):
+    name, what = "dhcp-relayed", "DHCP behind relays"
+    is_relayed = True
 
 
 def _note(delta: Delta[Spec], old: Spec | None, new: Spec | None) -> None:
@@ -129,8 +153,7 @@ def _note(delta: Delta[Spec], old: Spec | None, new: Spec | None) -> None:
         delta.set.append((old, new))
 
 
-def _servers(document: Document) -> dict[str, Spec]:
-    items = sorted(document.every(DhcpServer), key=lambda item: item.id)
+def _servers(document: Document, items: Sequence[DhcpServer]) -> dict[str, Spec]:
     if not items:
         return {}
     own = tuple(
@@ -146,11 +169,12 @@ def _servers(document: Document) -> dict[str, Spec]:
 def _server(item: DhcpServer, document: Document, own: tuple[int, ...]) -> ServerSpec | None:
     interface = document.interface(item.interface)
     served = network_of(item, interface)
-    if served is None or not is_in_force(item, interface):
+    gateway = None if served is None else gateway_of(item, served)
+    if served is None or gateway is None or not is_in_force(item, interface):
         return None
     router = str(IPv4Address(served.router))
     dns = document.single(Dns)
-    is_asked = not item.dns_servers and answers_on(dns, interface)
+    is_asked = asks_router(item, dns, interface)
     return ServerSpec(
         item.id,
         item.interface,
@@ -158,7 +182,7 @@ def _server(item: DhcpServer, document: Document, own: tuple[int, ...]) -> Serve
         router,
         tuple(spans_of(item, served, own)),
         item.lease_s,
-        item.gateway or router,
+        gateway,
         (router,) if is_asked else item.dns_servers,
         item.domain or (dns.domain if is_asked else None),
         item.ntp_servers,
@@ -166,6 +190,8 @@ def _server(item: DhcpServer, document: Document, own: tuple[int, ...]) -> Serve
             OptionSpec(code_of(one.option), value_bytes(one.type, one.value).hex(), one.always)
             for one in item.options
         ),
+        () if item.relayed is None else item.relayed.relays,
+        () if item.relayed is None else item.relayed.sources,
     )
 
 
@@ -182,4 +208,22 @@ def _reservation(item: DhcpReservation, servers: Mapping[str, Any]) -> Reservati
     return ReservationSpec(item.id, item.server, *identifier, item.address, item.hostname)
 
 
-DHCP = DhcpPart()
+def questions_of_relays(document: Document) -> Iterator[PacketRule]:
+    """What comes to servers for networks behind relay agents, by any interface as yet: a host there renews
+    its lease itself."""
+    for spec in DHCP_RELAYED.servers(document).values():
+        if isinstance(spec, ServerSpec):
+            yield PacketRule(
+                "input",
+                "accept",
+                f"relay agents and clients of DHCP server {spec.id}",
+                family=4,
+                protocol="udp",
+                sources=tuple(dict.fromkeys((spec.network, *spec.relays, *spec.sources))),
+                destinations=(spec.router,),
+                ports=("67",),
+                made_by=f"dhcp-server/{spec.id}",
+            )
+
+
+DHCP, DHCP_RELAYED = DhcpPart(), RelayedDhcpPart()

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from weir.kinds.dhcp_relay import DhcpRelay, address_of
+from weir.kinds.dhcp_relay import DhcpRelay
+from weir.kinds.dhcp_relayed import address_of
 from weir.model.document import Document
 from weir.parts.part import EntriesPart
 from weir.parts.rule import PacketRule

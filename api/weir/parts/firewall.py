@@ -18,6 +18,7 @@ from weir.model.schedule import window_text
 from weir.model.vrf import table_of
 from weir.parts.admission import admitted
 from weir.parts.delta import Replaced, Step
+from weir.parts.dhcp import questions_of_relays
 from weir.parts.dhcp_relay import answers_to_relays
 from weir.parts.filter import Lengths, configured
 from weir.parts.mss import clamped
@@ -56,6 +57,7 @@ class FirewallPart(ReplacedPart[Rules]):
             "zone",
             "zone-policy",
             "dhcp-relay",
+            "dhcp-server",
             "firewall-rule",
             "nat-rule",
             "service",
@@ -174,7 +176,7 @@ def _made(
     if wan:
         asking = tuple(item.id for item in interfaces if item.id in wan and item.dhcpv6 is not None)
         ssh = document.single(SshServer)
-        relayed = answers_to_relays(document)
+        relayed = (*answers_to_relays(document), *questions_of_relays(document))
         yield from _firewall(policy, wan, (*_services(policy, ssh), *tunnels, *relayed), asking)
     yield from apart(zones)
 

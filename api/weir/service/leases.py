@@ -14,7 +14,8 @@ from weir.wire.client import AgentClient
 
 @dataclass(frozen=True, slots=True)
 class GivenLease:
-    """`expires_ms` since 1970; `reservation` the one of this address, None without one."""
+    """`expires_ms` since 1970; `interface` the one that the client is behind, None behind relay agents;
+    `reservation` the one of this address, None without one."""
 
     address: str
     mac: str | None
@@ -22,7 +23,7 @@ class GivenLease:
     client_id: str | None
     expires_ms: int
     server: str
-    interface: str
+    interface: str | None
     reservation: str | None
 
 

@@ -11923,6 +11923,11 @@ export interface components {
             type: string;
             always: boolean;
         };
+        Relayed: {
+            network: string;
+            relays: string[];
+            sources: string[];
+        };
         DhcpServer: {
             id: string;
             interface: string;
@@ -11933,6 +11938,7 @@ export interface components {
             domain: string | null;
             ntp_servers: string[];
             options: components["schemas"]["DhcpOption"][];
+            relayed: components["schemas"]["Relayed"] | null;
             comment: string;
             disabled: boolean;
             etag: string;
@@ -11961,10 +11967,18 @@ export interface components {
              */
             always: boolean;
         };
+        RelayedInput: {
+            /** @description The IPv4 network that the clients are in. It is none of this router's own, and has a route through `interface`. */
+            network: string;
+            /** @description The addresses by which relay agents name themselves (giaddr), which is usually theirs on the clients' link. No others are answered, and no client gets one of them. */
+            relays: string[];
+            /** @description Networks from which relay agents send, beside `relays` and `network`. From elsewhere nothing reaches the server. */
+            sources?: string[] | null;
+        };
         DhcpServerCreateInput: {
-            /** @description Where the clients are. It has a static IPv4 address, and is not a WAN. */
+            /** @description Where the clients are: it has a static IPv4 address, and is not a WAN. With `relayed` where the relay agents' messages come in, to its first IPv4 address. */
             interface: string;
-            /** @description The addresses that clients get. Empty: all of the interface's network that are not the router's own. 65,536 at most; one that is full gives no more. */
+            /** @description The addresses that clients get. Empty: all of the network that are not the router's own or a relay agent's. 65,536 at most; one that is full gives no more. */
             ranges?: string[] | null;
             /**
              * @description For so long a client has its address. It asks again after half of that time.
@@ -11972,7 +11986,7 @@ export interface components {
              */
             lease_s: number;
             /**
-             * @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none.
+             * @description Where clients send what is not for their own network. Empty: this router, or the first of the relay agents that is in the network; 0.0.0.0: they are told of none.
              * @default null
              */
             gateway: string | null;
@@ -11987,6 +12001,11 @@ export interface components {
             ntp_servers?: string[] | null;
             /** @description What else clients are told. */
             options?: components["schemas"]["DhcpOptionInput"][] | null;
+            /**
+             * @description A network elsewhere, whose relay agents ask. Hosts on the interface get no addresses.
+             * @default null
+             */
+            relayed: components["schemas"]["RelayedInput"] | null;
             /**
              * @description A note for people.
              * @default
@@ -12000,9 +12019,9 @@ export interface components {
             id: string;
         };
         DhcpServerUpsertInput: {
-            /** @description Where the clients are. It has a static IPv4 address, and is not a WAN. */
+            /** @description Where the clients are: it has a static IPv4 address, and is not a WAN. With `relayed` where the relay agents' messages come in, to its first IPv4 address. */
             interface: string;
-            /** @description The addresses that clients get. Empty: all of the interface's network that are not the router's own. 65,536 at most; one that is full gives no more. */
+            /** @description The addresses that clients get. Empty: all of the network that are not the router's own or a relay agent's. 65,536 at most; one that is full gives no more. */
             ranges?: string[] | null;
             /**
              * @description For so long a client has its address. It asks again after half of that time.
@@ -12010,7 +12029,7 @@ export interface components {
              */
             lease_s: number;
             /**
-             * @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none.
+             * @description Where clients send what is not for their own network. Empty: this router, or the first of the relay agents that is in the network; 0.0.0.0: they are told of none.
              * @default null
              */
             gateway: string | null;
@@ -12025,6 +12044,11 @@ export interface components {
             ntp_servers?: string[] | null;
             /** @description What else clients are told. */
             options?: components["schemas"]["DhcpOptionInput"][] | null;
+            /**
+             * @description A network elsewhere, whose relay agents ask. Hosts on the interface get no addresses.
+             * @default null
+             */
+            relayed: components["schemas"]["RelayedInput"] | null;
             /**
              * @description A note for people.
              * @default
@@ -12044,9 +12068,9 @@ export interface components {
             delete?: string[];
         };
         DhcpServerInput: {
-            /** @description Where the clients are. It has a static IPv4 address, and is not a WAN. */
+            /** @description Where the clients are: it has a static IPv4 address, and is not a WAN. With `relayed` where the relay agents' messages come in, to its first IPv4 address. */
             interface: string;
-            /** @description The addresses that clients get. Empty: all of the interface's network that are not the router's own. 65,536 at most; one that is full gives no more. */
+            /** @description The addresses that clients get. Empty: all of the network that are not the router's own or a relay agent's. 65,536 at most; one that is full gives no more. */
             ranges?: string[] | null;
             /**
              * @description For so long a client has its address. It asks again after half of that time.
@@ -12054,7 +12078,7 @@ export interface components {
              */
             lease_s: number;
             /**
-             * @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none.
+             * @description Where clients send what is not for their own network. Empty: this router, or the first of the relay agents that is in the network; 0.0.0.0: they are told of none.
              * @default null
              */
             gateway: string | null;
@@ -12070,6 +12094,11 @@ export interface components {
             /** @description What else clients are told. */
             options?: components["schemas"]["DhcpOptionInput"][] | null;
             /**
+             * @description A network elsewhere, whose relay agents ask. Hosts on the interface get no addresses.
+             * @default null
+             */
+            relayed: components["schemas"]["RelayedInput"] | null;
+            /**
              * @description A note for people.
              * @default
              */
@@ -12080,14 +12109,22 @@ export interface components {
              */
             disabled: boolean;
         };
+        RelayedPatch: {
+            /** @description The IPv4 network that the clients are in. It is none of this router's own, and has a route through `interface`. */
+            network?: string | null;
+            /** @description The addresses by which relay agents name themselves (giaddr), which is usually theirs on the clients' link. No others are answered, and no client gets one of them. */
+            relays?: string[] | null;
+            /** @description Networks from which relay agents send, beside `relays` and `network`. From elsewhere nothing reaches the server. */
+            sources?: string[] | null;
+        };
         DhcpServerPatch: {
-            /** @description Where the clients are. It has a static IPv4 address, and is not a WAN. */
+            /** @description Where the clients are: it has a static IPv4 address, and is not a WAN. With `relayed` where the relay agents' messages come in, to its first IPv4 address. */
             interface?: string | null;
-            /** @description The addresses that clients get. Empty: all of the interface's network that are not the router's own. 65,536 at most; one that is full gives no more. */
+            /** @description The addresses that clients get. Empty: all of the network that are not the router's own or a relay agent's. 65,536 at most; one that is full gives no more. */
             ranges?: string[] | null;
             /** @description For so long a client has its address. It asks again after half of that time. */
             lease_s?: number | null;
-            /** @description Where clients send what is not for their own network. Empty: this router; 0.0.0.0: they are told of none. */
+            /** @description Where clients send what is not for their own network. Empty: this router, or the first of the relay agents that is in the network; 0.0.0.0: they are told of none. */
             gateway?: string | null;
             /** @description Whom clients ask for names. Empty: this router, where its name service answers them. */
             dns_servers?: string[] | null;
@@ -12097,6 +12134,8 @@ export interface components {
             ntp_servers?: string[] | null;
             /** @description What else clients are told. */
             options?: components["schemas"]["DhcpOptionInput"][] | null;
+            /** @description A network elsewhere, whose relay agents ask. Hosts on the interface get no addresses. */
+            relayed?: components["schemas"]["RelayedPatch"] | null;
             /** @description A note for people. */
             comment?: string | null;
             /** @description It is kept, and gives no addresses. */
@@ -14721,7 +14760,7 @@ export interface components {
             mac: string | null;
             hostname: string | null;
             server: string;
-            interface: string;
+            interface: string | null;
         };
         LeaseChanges: {
             items: components["schemas"]["LeaseChange"][];
@@ -15303,7 +15342,8 @@ export interface components {
             expires_at: string;
             /** @description The DHCP server that gave it. */
             server: string;
-            interface: string;
+            /** @description Where the client is; null: behind relay agents. */
+            interface: string | null;
             /** @description The reservation of this address; null: there is none. */
             reservation: string | null;
         };
@@ -16914,6 +16954,7 @@ export interface components {
             domain: string | null;
             ntp_servers: string[];
             options: components["schemas"]["DhcpOption"][];
+            relayed: components["schemas"]["Relayed"] | null;
             comment: string;
             disabled: boolean;
         };

@@ -28,7 +28,9 @@ class GivenLease(Answer):
     client_id = fields.String(allow_none=True, metadata={"description": "As bytes in hexadecimal."})
     expires_at = fields.String(metadata={"description": "When it ends unless it is renewed."})
     server = fields.String(metadata={"description": "The DHCP server that gave it."})
-    interface = fields.String()
+    interface = fields.String(
+        allow_none=True, metadata={"description": "Where the client is; null: behind relay agents."}
+    )
     reservation = fields.String(
         allow_none=True, metadata={"description": "The reservation of this address; null: there is none."}
     )
@@ -46,7 +48,7 @@ class LeaseChange(Answer):
     mac = fields.String(allow_none=True)
     hostname = fields.String(allow_none=True)
     server = fields.String()
-    interface = fields.String()
+    interface = fields.String(allow_none=True)
 
 
 class LeaseChanges(Answer):
