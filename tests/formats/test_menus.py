@@ -246,6 +246,38 @@ def test_an_object_that_breaks_a_rule_is_disabled_or_left_out() -> None:
     assert {line.code for line in report.lines} == {"range-outside", "ok"}
 
 
+RELAYED = (
+    "/ip address\nadd address=10.255.0.1/24 interface=ether2\n"
+    "/ip pool\nadd name=north ranges=10.70.0.10-10.70.0.99\nadd name=any ranges=10.71.0.10-10.71.0.99\n"
+    "/ip dhcp-server\n"
+    "add address-pool=north interface=ether2 lease-time=1h name=north relay=10.70.0.1\n"
+)
+
+
+def test_a_dhcp_server_for_a_relay_gets_the_network_that_the_relay_is_in() -> None:
+    report = import_of(
+        RELAYED
+        + "/ip dhcp-server lease\nadd address=10.70.0.7 mac-address=02:00:5E:10:00:07\n"
+        + "/ip dhcp-server network\nadd address=10.70.0.0/24 dns-server=192.0.2.53 gateway=10.70.0.254\n"
+    )
+    server = only(report, "dhcp-server")
+    assert (server["interface"], server["ranges"]) == ("ether2", ["10.70.0.10-10.70.0.99"])
+    assert server["relayed"] == {"network": "10.70.0.0/24", "relays": ["10.70.0.1"], "sources": []}
+    assert (server["gateway"], server["dns_servers"]) == ("10.70.0.254", ["192.0.2.53"])
+    assert not server.get("disabled") and only(report, "dhcp-reservation")["server"] == "north"
+    codes = {line.source.partition(" add")[0]: line.code for line in report.lines if line.fate == "warning"}
+    assert codes == {"/ip dhcp-server": "relay-sources"}
+
+
+def test_a_dhcp_server_for_a_relay_needs_its_network_and_its_relay() -> None:
+    report = import_of(RELAYED)
+    assert of_kind(report, "dhcp-server") == []
+    assert ("left-out", "no-network") in [(line.fate, line.code) for line in report.lines]
+    report = import_of(RELAYED.replace("pool=north", "pool=any").replace("10.70.0.1\n", "255.255.255.255\n"))
+    assert only(report, "dhcp-server")["disabled"] is True
+    assert ("warning", "relay") in [(line.fate, line.code) for line in report.lines]
+
+
 def test_a_dhcp_relay_keeps_its_servers_and_what_it_says_of_its_clients() -> None:
     report = import_of(
         "/ip address\nadd address=10.0.0.1/24 interface=ether2\n"

@@ -73,6 +73,7 @@ def read_rows(router: Router) -> None:
     lists.fill_others(router)
     here.keep_narrow(router)
     links.finish_links(router)
+    dhcp.finish_relayed(router)
     dhcp.finish_pools(router)
     services.finish_ntp(router)
     ipv6.finish_networks(router)

@@ -23,6 +23,8 @@ from weir.model.address_range import parse_range
 USUAL_LEASE_S = 1800
 """Of RouterOS 7; earlier ones had 10 minutes."""
 _LEAST_LEASE_S = 60
+_DIRECT, _ANY_RELAY = "0.0.0.0", "255.255.255.255"
+"""Of `relay`: no relay, and any of them (RouterOS manual, DHCP server)."""
 
 
 def _ranges(value: str, _row: Row) -> list[str]:
@@ -61,9 +63,13 @@ def _server(router: Router, row: Row) -> None:
         body["disabled"] = True
         said = "it gives static leases only" if pool in (None, "static-only") else f"no pool {quoted(pool)}"
         row.warn("no-pool", f"It is imported disabled: {said}, and Weir would give all addresses there.")
-    if row.get("relay"):
+    relay = row.get("relay", _DIRECT)
+    if relay == _ANY_RELAY:
         body["disabled"] = True
-        row.warn("relay", "It serves clients behind a relay, which Weir cannot: it is imported disabled.")
+        row.warn("relay", "It serves clients of any relay, and Weir only of those named: it is disabled.")
+    elif relay != _DIRECT:
+        body["relayed"] = {"relays": [relay]}
+        row.warn("relay-sources", f"Relay agents and clients reach it from the network of {relay} alone.")
     router.want("dhcp-server", object_id, row.line, body)
 
 
@@ -77,7 +83,7 @@ SERVER = Menu(
         "interface": Property("interface", text),
         "address-pool": Property("pool", text),
         "lease-time": Property("lease_s", seconds),
-        "relay": Property("relay", lambda value, _row: value not in ("", "0.0.0.0")),
+        "relay": Property("relay", lambda value, row: host(value, row) if value else _DIRECT),
     },
     {
         "authoritative": ANY,
@@ -103,11 +109,27 @@ def finish_pools(router: Router) -> None:
             pool.line.note("left-out", "unused-pool", text)
 
 
+def finish_relayed(router: Router) -> None:
+    """Servers for relays of which the file does not say the network."""
+    for key, server in list(router.wanted.items()):
+        relayed = server.body.get("relayed") if server.kind == "dhcp-server" else None
+        if relayed is not None and "network" not in relayed:
+            relay = relayed["relays"][0]
+            for line in server.lines:
+                line.note("left-out", "no-network", f"No DHCP network of the file has the relay {relay}.")
+            del router.wanted[key]
+
+
 def _server_of(router: Router, address: str) -> Wanted | None:
-    """The DHCP server that has an address or network in one of its interface's."""
+    """The DHCP server that has an address or network in one of its interface's, or in that of its relay."""
     host = ip_address(address.partition("/")[0])
     for (kind, _), server in router.wanted.items():
-        if kind == "dhcp-server":
+        relayed = server.body.get("relayed") if kind == "dhcp-server" else None
+        if relayed is not None:
+            around = ip_network(relayed.get("network", address))
+            if host in around and ip_address(relayed["relays"][0]) in around:
+                return server
+        elif kind == "dhcp-server":
             interface = router.wanted.get(("interface", server.body["interface"]))
             for item in interface.body.get("addresses", ()) if interface else ():
                 if ":" not in item and host in ip_interface(item).network:
@@ -120,6 +142,8 @@ def _network(router: Router, row: Row) -> None:
     server = _server_of(router, row.values["network"])
     if server is None:
         raise ValueError(f"No DHCP server of the file has an address in {network}.")
+    if "relayed" in server.body:
+        server.body["relayed"].setdefault("network", str(network))
     gateways = row.get("gateway", ())
     if gateways:
         server.body["gateway"] = gateways[0]
