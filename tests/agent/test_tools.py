@@ -107,6 +107,27 @@ def test_mtr_sees_the_router_on_the_way(rig: Rig) -> None:
     assert last["hop"] <= 3
 
 
+def test_what_was_not_sent_is_not_lost(rig: Rig) -> None:
+    """A broadcast address is not asked, and a link-local one has no way without an interface."""
+    found = ran(rig, "ping", target="10.64.0.255", count=2, interval_ms=100)
+    summary = next(item for item in found if item["event"] == "summary")
+    assert (summary["sent"], summary["received"], summary["loss_percent"]) == (0, 0, None)
+    assert {item["why"] for item in found if item["event"] == "refused"} == {
+        "not sent: a broadcast address, or a route that prohibits it"
+    }
+    found = ran(rig, "mtr", target="10.64.0.255", rounds=1, hops=1)
+    (hop,) = [item for item in found if item["event"] == "hop"]
+    assert (hop["sent"], hop["loss_percent"]) == (0, None) and hop["why"].startswith("not sent: ")
+
+
+def test_a_lookup_that_nobody_answers_fails_and_says_why(rig: Rig) -> None:
+    found = ran(rig, "lookup", name="a.example", server=CLIENT)
+    assert [(item["event"], item.get("why")) for item in found[:-1]] == [
+        ("silent", "nothing listens on its port 53")
+    ] * 2
+    assert (found[-1]["reason"], found[-1]["message"]) == ("failed", "no name server answered")
+
+
 def test_arping_names_the_station_that_has_an_address(rig: Rig) -> None:
     (cable,) = json.loads(rig.run("ip", "-j", "link", "show", "c0", namespace=rig.client_ns))
     found = ran(rig, "arping", interface="lan0", address=CLIENT, count=1)

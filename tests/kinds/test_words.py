@@ -29,6 +29,8 @@ def test_a_field_is_called_by_its_label_or_its_name_without_unit(kind: str, path
 @pytest.mark.parametrize(
     "path, value, said",
     [
+        ("wait_p50_us", 20.5, "20.5 µs"),
+        ("wait_most_us", 4025.9, "4.03 ms"),
         ("max_limit_bps.upload", 5_000_000, "5M"),
         ("max_limit_bps.upload", 0, "unlimited"),
         ("limit_at_bps.upload", 0, "none"),

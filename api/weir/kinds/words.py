@@ -54,6 +54,8 @@ def value_text(path: str, value: object) -> str:
             return "yes" if value else "no"
         case int():
             return _number(path, value)
+        case float() if unit_of(path) in ("us", "ns"):
+            return _short_time(round(value * (1000 if unit_of(path) == "us" else 1)))
         case {"set": bool(is_set), **others} if not others:
             return "set" if is_set else "has to be entered again"
         case Mapping():

@@ -7,6 +7,7 @@ send all of them one way (Paris traceroute, Augustin and others, IMC 2006).
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -147,6 +148,15 @@ def _resolve(name: str) -> tuple[int, str]:
     """(4 or 6, address) of a name or address, the first that the resolver gives. Raises `OSError`."""
     family, _, _, _, address = socket.getaddrinfo(name, None, type=socket.SOCK_RAW)[0]
     return (4 if family == socket.AF_INET else 6), str(address[0])
+
+
+def not_sent(error: OSError) -> str:
+    """Why the kernel sent no request at all."""
+    if error.errno == errno.EACCES:
+        return "not sent: a broadcast address, or a route that prohibits it"
+    if error.errno == errno.EPERM:
+        return "not sent: a rule of the firewall forbids it"
+    return f"not sent: {error.strerror or error}"
 
 
 def spread(times_us: list[int]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -45,9 +46,11 @@ def run(asked: Lookup, output: Output, confine: Callable[[], None]) -> None:
     name, kind = question_of(asked)
     for _ in range(TRIES):
         for server in servers:
-            if _ask(output, server, name, kind):
+            why = _ask(output, server, name, kind)
+            if not why:
                 return
-            output.tell("silent", server=server)
+            output.tell("silent", server=server, why=why)
+    raise OSError(0, "no name server answered")
 
 
 def own_servers() -> list[str]:
@@ -69,8 +72,8 @@ def question_of(asked: Lookup) -> tuple[str, str]:
     return address.reverse_pointer, asked.type or "PTR"
 
 
-def _ask(output: Output, server: str, name: str, kind: str) -> bool:
-    """Whether the server answered in time."""
+def _ask(output: Output, server: str, name: str, kind: str) -> str:
+    """Why the server gave no answer; "" = it did."""
     number = int.from_bytes(os.urandom(2), "big")
     packet = query(number, name, kind)
     family = socket.AF_INET6 if ":" in server else socket.AF_INET
@@ -89,12 +92,12 @@ def _ask(output: Output, server: str, name: str, kind: str) -> bool:
                 for row in found:
                     output.tell("answer", **row)
                 output.tell("summary", server=server, status=status, answers=len(found), took_us=took_us)
-                return True
-        except (
-            OSError
-        ):  # nobody listens there, there is no way to it, or a rule forbids it: the next one is asked
-            return False
-    return False
+                return ""
+        except OSError as error:  # the next one is asked
+            if error.errno == errno.ECONNREFUSED:
+                return "nothing listens on its port 53"
+            return f"not asked: {error.strerror or error}"
+    return f"no answer in {WAIT_S:.0f} s"
 
 
 def query(number: int, name: str, kind: str) -> bytes:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from weir.probes.echo import EchoSocket, Heard, begun, lost_percent, spread
+from weir.probes.echo import EchoSocket, Heard, begun, lost_percent, not_sent, spread
 from weir.probes.output import Output
 from weir.tools.echo import ANSWER_S, Mtr
 
@@ -55,11 +55,11 @@ class _Run:
     def _ask(self, at: int) -> None:
         self._number = self._number % 0xFFFF + 1
         self._echo.limit(at + 1)
-        self._hops[at].sent += 1
         try:
             self._open[self._number] = at, self._echo.ask(self._address, self._number, SIZE_BYTES)
+            self._hops[at].sent += 1
         except OSError as error:
-            self._hops[at].why = error.strerror or str(error)
+            self._hops[at].why = not_sent(error)
 
     def _hear_until(self, until_s: float, is_last: bool = False) -> None:
         while self._output.wait(self._echo.socket.fileno(), until_s):

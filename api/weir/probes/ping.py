@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from weir.probes.echo import EchoSocket, begun, lost_percent, spread
+from weir.probes.echo import EchoSocket, begun, lost_percent, not_sent, spread
 from weir.probes.output import Output
 from weir.tools.echo import ANSWER_S, Ping
 
@@ -23,7 +23,7 @@ class _Run:
         self._address = address
         self._sent_ns: dict[int, int] = {}
         self._answered: set[int] = set()
-        self._refused = 0
+        self._unsent = 0
         self._times_us: list[int] = []
 
     def run(self) -> None:
@@ -32,15 +32,15 @@ class _Run:
             try:
                 self._sent_ns[number] = self._echo.ask(self._address, number, self._asked.size_bytes)
             except OSError as error:
-                self._refused += 1
+                self._unsent += 1
                 self._sent_ns[number] = time.monotonic_ns()
                 self._answered.add(number)
-                self._output.tell("refused", number=number, **{"from": None}, why=error.strerror)
+                self._output.tell("refused", number=number, **{"from": None}, why=not_sent(error))
             self._hear_until(begun_s + number * gap_s, number == self._asked.count)
         self._hear_until(time.monotonic() + ANSWER_S, True)
         for number in sorted(self._sent_ns.keys() - self._answered):
             self._output.tell("lost", number=number)
-        sent, received = len(self._sent_ns), len(self._times_us)
+        sent, received = len(self._sent_ns) - self._unsent, len(self._times_us)
         loss = lost_percent(sent, received)
         self._output.tell(
             "summary", sent=sent, received=received, loss_percent=loss, **spread(self._times_us)
@@ -56,7 +56,6 @@ class _Run:
                 continue
             self._answered.add(heard.number)
             if heard.why:
-                self._refused += 1
                 self._output.tell("refused", number=heard.number, **{"from": heard.sender}, why=heard.why)
                 continue
             took_us = (heard.at_ns - self._sent_ns[heard.number]) // 1000

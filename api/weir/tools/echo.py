@@ -90,6 +90,7 @@ MTR = Tool(
             "least_us",
             "mean_us",
             "most_us",
+            "why",
         )
     },
     key="hop",

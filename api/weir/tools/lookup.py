@@ -38,7 +38,7 @@ LOOKUP = Tool(
     columns={
         "answer": ("name", "type", "value", "ttl_s"),
         "summary": ("server", "status", "answers", "took_us"),
-        "silent": ("server",),
+        "silent": ("server", "why"),
     },
     needs="A UDP socket.",
 )

@@ -4959,7 +4959,7 @@ export interface paths {
         put?: never;
         /**
          * Mtr
-         * @description Which way do packets take, and where are they lost? Every hop with its losses and round trips. All questions look alike to routers that share load by flow, so they take one way. Server-sent events. `hop`: hop, from, sent, received, loss_percent, last_us, least_us, mean_us, most_us. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         * @description Which way do packets take, and where are they lost? Every hop with its losses and round trips. All questions look alike to routers that share load by flow, so they take one way. Server-sent events. `hop`: hop, from, sent, received, loss_percent, last_us, least_us, mean_us, most_us, why. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
          */
         post: operations["run_mtr"];
         delete?: never;
@@ -4979,7 +4979,7 @@ export interface paths {
         put?: never;
         /**
          * Name lookup
-         * @description What does a name server answer, and how long does it take? Server-sent events. `answer`: name, type, value, ttl_s; `summary`: server, status, answers, took_us; `silent`: server. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         * @description What does a name server answer, and how long does it take? Server-sent events. `answer`: name, type, value, ttl_s; `summary`: server, status, answers, took_us; `silent`: server, why. The last one is `end`: reason (done, stopped, failed, lost), message. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
          */
         post: operations["run_lookup"];
         delete?: never;
