@@ -308,7 +308,7 @@ def test_the_same_file_again_changes_nothing(name: str) -> None:
 
 
 def test_the_guide_has_every_menu_and_what_becomes_of_it() -> None:
-    guide = (ROOT / "docs/guide/migration.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/guide/from-routeros.md").read_text(encoding="utf-8")
     for menu in MENUS:
         if menu.becomes:
             assert f"| `{menu.path}` | {menu.becomes} |\n" in guide
