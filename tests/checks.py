@@ -84,7 +84,9 @@ time, and some of them measure."""
 
 LARGE = "tests/service/test_memory_limit.py"
 """Five minutes of a processor, to measure memory."""
-COMPUTING = ["tests/compiler", "tests/formats", "tests/model"]
+COMPUTING = [
+    f"tests/{name}" for name in ("compiler", "diagnosis", "formats", "kinds", "model", "stats", "store")
+]
 """Areas without daemons and timers, whose tests can wait for a processor as long as it takes."""
 
 

@@ -25,6 +25,7 @@ from lab.process import PATIENCE, started_ticks
 from tests.agent import traffic, warm
 from tests.datapath import bpf_run
 from tests.polling import WAIT_S, until
+from weir.agent.options import ROUTES_SHARE
 from weir.model.codec import to_stored_json
 from weir.model.document import Change
 from weir.model.interface import Interface
@@ -110,7 +111,8 @@ class Rig:
         said = [
             *("--socket", str(self.folder / "agent.sock"), "--database", str(self.folder / "weir.db")),
             *("--pin-dir", str(self.folder / "bpf"), "--frr-run-dir", str(self.folder / "frr")),
-            *("--capacity", "8192", "--probe-after-s", str(PROBE_AFTER_S), *options),
+            *("--capacity", "8192", "--probe-after-s", str(PROBE_AFTER_S)),
+            *("--routes-share", str(ROUTES_SHARE * PATIENCE), *options),
         ]
         shown = {str(self.folder / "frr"): str(frr.RUN_FOLDER)} if self.has_own_run_folder else {}
         shown |= {file: place for place, file in self.own_files.items()}

@@ -13,6 +13,7 @@ import pytest
 from weir.adapters.kernel_routes import RouteFacts
 from weir.adapters.plain_routes import NO_REGIONS
 from weir.agent import routing
+from weir.agent.options import ROUTES_SHARE
 
 LAN, WAN, SECOND_WAN = 2, 3, 4
 ONE_GATEWAY = RouteFacts()
@@ -78,7 +79,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
 
 def test_the_second_gateway_of_a_route_is_known_at_once(kernel: Kernel) -> None:
     """The routing daemon brings a route with its first gateway, and a moment later with both."""
-    followed, told = routing.Routing(Datapath()), list[int]()
+    followed, told = routing.Routing(Datapath(), ROUTES_SHARE), list[int]()
     followed.begin()
     followed.follow(threading.Lock(), lambda: told.append(1))
     kernel.facts, kernel.now_s = TWO_GATEWAYS, kernel.now_s + 0.001
@@ -98,7 +99,7 @@ def test_what_was_read_of_routes_is_said_of_their_generation_before(
         return kernel.facts
 
     monkeypatch.setattr(routing, "read_route_facts", read)
-    followed = routing.Routing(datapath)
+    followed = routing.Routing(datapath, ROUTES_SHARE)
     kernel.facts = RouteFacts(regions=NO_REGIONS)
     followed.begin()
     assert datapath.told == [NO_REGIONS]
@@ -109,7 +110,7 @@ def test_what_was_read_of_routes_is_said_of_their_generation_before(
 
 def test_routes_are_looked_at_at_once_however_long_a_commit_was_waited_for(kernel: Kernel) -> None:
     """Three seconds of waiting were counted as work, and the next change was seen two minutes later."""
-    followed = routing.Routing(Datapath())
+    followed = routing.Routing(Datapath(), ROUTES_SHARE)
     followed.begin()
     followed.follow(Commit(kernel, lasts_s=60.0), lambda: None)
     kernel.facts, kernel.now_s = TWO_GATEWAYS, kernel.now_s + 0.001
@@ -118,11 +119,11 @@ def test_routes_are_looked_at_at_once_however_long_a_commit_was_waited_for(kerne
 
 
 def test_looking_at_many_routes_that_change_all_the_time_takes_its_share(kernel: Kernel) -> None:
-    followed = routing.Routing(Datapath())
+    followed = routing.Routing(Datapath(), ROUTES_SHARE)
     followed.begin()
     kernel.look_s, kernel.looks, from_s = 3.0, 0, kernel.now_s
     while kernel.now_s < from_s + 3600:
         kernel.now_s += min(followed.follow(threading.Lock(), lambda: None), 0.1)
     spent_s = kernel.worked_s
-    assert spent_s <= 3600 * routing.SHARE + routing.SAVED_S + kernel.look_s
-    assert spent_s >= 3600 * routing.SHARE * 0.9, "and it goes on looking"
+    assert spent_s <= 3600 * ROUTES_SHARE + routing.SAVED_S + kernel.look_s
+    assert spent_s >= 3600 * ROUTES_SHARE * 0.9, "and it goes on looking"

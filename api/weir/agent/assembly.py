@@ -115,7 +115,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     lines, share = _at_lines(datapath, stack)
     secrets, refusals = _secrets(options), capabilities.qdisc_refusals()
     modes = PortModes(refusals)
-    frr, routing = Frr(options.frr_run_dir, state_dir), Routing(datapath)
+    frr, routing = Frr(options.frr_run_dir, state_dir), Routing(datapath, options.routes_share)
     routing.begin()
     fast = FastPaths(
         datapath.flow_reason(), xdp_features, takes_tags_off, routing.largest, checks_strictly, routing.keeps

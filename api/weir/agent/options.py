@@ -15,6 +15,7 @@ CHECK_S = 86_400.0
 """All of the store is looked at once a day."""
 GUARD_S = 0.2
 LOOK_S = 5.0
+ROUTES_SHARE = 0.02
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     add("--check-interval-s", type=float, default=CHECK_S, help="how often all of the store is looked at")
     add("--guard-interval-s", type=float, default=GUARD_S, help="how often hooks and pins are looked at")
     add("--look-interval-s", type=float, default=LOOK_S, help="how often it looks what ails it")
+    add("--routes-share", type=float, default=ROUTES_SHARE, help="of a processor, to look at routes with")
     add("--probe-after-s", type=float, default=0.0, help="when the kernel's features are tried")
     add("--tuning", type=Path, default=Path("/usr/share/weir/tuning.toml"), help="the product's settings")
     add("--rauc-config", type=Path, default=rauc.DEFAULT_CONFIG, help="where an image describes its slots")

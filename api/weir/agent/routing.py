@@ -21,9 +21,6 @@ from weir.adapters.neighbours import stale_neighbours, use
 LOOK_S = 30.0
 """Between two looks at routes without an event."""
 USED_S = 1.0
-SHARE = 0.02
-"""Of a processor that looking may take, however many routes there are and however often they change. The time
-that this thread waits, for the lock of a long commit or for a processor, is none of it."""
 SAVED_S = 1.0
 """So much of that share is kept for later: routes of a commit come one by one, and each is seen at once."""
 REST_S = 0.05
@@ -40,10 +37,14 @@ class Told(Protocol):
 
 
 class Routing:
-    """Used by one thread after `begin`; `largest` by any. A holder of `lock` has the datapath to itself."""
+    """Used by one thread after `begin`; `largest` by any. A holder of `lock` has the datapath to itself.
 
-    def __init__(self, datapath: Told) -> None:
-        self._datapath = datapath
+    `share` is what looking may take of a processor, however many routes there are and however often they
+    change. The time that this thread waits, for the lock of a long commit or for a processor, is none of it.
+    """
+
+    def __init__(self, datapath: Told, share: float) -> None:
+        self._datapath, self._share = datapath, share
         self._facts = RouteFacts(refused=None, hidden=True)  # as long as nothing was read, XDP sends nothing
         self._saved_s, self._counted_s = SAVED_S, time.monotonic()
 
@@ -66,10 +67,10 @@ class Routing:
         """Look at the routes; `changed` is called when `largest` has other answers. Returns in how many
         seconds to look again. Raises `Unavailable`."""
         now_s = time.monotonic()
-        self._saved_s = min(self._saved_s + (now_s - self._counted_s) * SHARE, SAVED_S)
+        self._saved_s = min(self._saved_s + (now_s - self._counted_s) * self._share, SAVED_S)
         self._counted_s = now_s
         if self._saved_s <= 0:
-            return max(REST_S, -self._saved_s / SHARE)
+            return max(REST_S, -self._saved_s / self._share)
         before = self._facts
         worked_s = time.thread_time()
         with lock:
@@ -94,4 +95,4 @@ class Routing:
             return USED_S
         worked_s = time.thread_time()
         use(neighbour for neighbour in stale_neighbours() if marks[used_mark(neighbour.mac)])
-        return max(USED_S, (time.thread_time() - worked_s) / SHARE)
+        return max(USED_S, (time.thread_time() - worked_s) / self._share)
