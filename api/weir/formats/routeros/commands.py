@@ -60,6 +60,7 @@ _PROPERTY = re.compile(
 )
 _PLAIN = re.compile(r"[^ \t\"]*")
 _FIND = re.compile(r"[ \t]*\[[ \t]*find(?:[ \t]+([a-z-]+)=(\"?)([^\"\]\n]{0,100}?)\2)?[ \t]*\]")
+_NUMBER = re.compile(r"[ \t]+([0-9]{1,4})(?=[ \t\n;]|\Z)")
 _FLAG = re.compile(r"[ \t]+([a-z][a-z-]{0,40})(?=[ \t\n;]|\Z)")
 _QUEUE_IN_SCRIPT = re.compile(r"queue(?:\\_|[ \t\n/])*(?:simple|tree)\b")
 _RATE_LIMIT = re.compile(r"\brate-limit=")
@@ -182,12 +183,14 @@ def _command(script: Script, path: tuple[str, ...], verb: str, start: int, after
 
 def _take_apart(script: Script, command: Command, at: int) -> None:
     """Fill in the properties of a command of another menu. `[find default-name=ether1]` before them is the
-    property `find default-name`, and a word alone is a property without a value."""
+    property `find default-name`, a number there `number`, and a word alone is a property without a value."""
     text = script.text
-    found = _FIND.match(text, at)
-    if found is not None:
+    if (found := _FIND.match(text, at)) is not None:
         at = found.end()
         command.properties[f"find {found[1] or ''}".strip()] = found[3] or ""
+    elif (number := _NUMBER.match(text, at)) is not None:
+        at = number.end()
+        command.properties["number"] = number[1]
     while at < command.end:
         start = at
         match = _PROPERTY.match(text, at)

@@ -41,8 +41,6 @@ FATES: Mapping[str, str] = {
     "/ip neighbor": "Weir does not announce itself by MNDP or CDP.",
     "/ip proxy": "Weir has no web proxy.",
     "/ip route rule": "Weir has no policy routing yet; VRFs have tables of their own.",
-    "/ip service": "Weir's management has ports of its own. Zones say who reaches it; name the networks that "
-    "may come under Management.",
     "/ip settings": "Weir sets the kernel's network options itself.",
     "/ip smb": "Weir shares no files.",
     "/ip socks": "Weir has no SOCKS proxy.",
@@ -74,7 +72,6 @@ FATES: Mapping[str, str] = {
     "/special-login": "It is about RouterOS itself.",
     "/system": "It is about RouterOS itself.",
     "/system clock": "The time zone is set under System.",
-    "/system logging": "Weir keeps its log itself.",
     "/system ntp server": "Whom the time service answers is not in the file: name the networks there.",
     "/system routerboard": "It is about RouterOS' hardware.",
     "/system scheduler": "Scripts are not run; a job under System restarts the router at its hours.",

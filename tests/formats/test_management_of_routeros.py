@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who reaches the router, and where its logs go: /ip service, /system logging and its actions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.formats.routeros import import_of, of_kind, only
+from weir.kinds.management import Management
+from weir.model.document import Document
+
+BOUNDED = (
+    "/ip service\n"
+    "set telnet disabled=yes\n"
+    "set www address=192.168.88.0/24,2001:db8::/64\n"
+    "set winbox address=10.0.0.0/8,192.168.88.0/24\n"
+)
+
+
+def test_who_could_come_by_web_or_winbox_may_come_here() -> None:
+    report = import_of(BOUNDED)
+    assert only(report, "management")["sources"] == ["10.0.0.0/8", "192.168.88.0/24", "2001:db8::/64"]
+    assert [line.code for line in report.lines] == ["no-service", "ok", "ok"]
+
+
+def test_programs_that_are_named_may_come_as_well() -> None:
+    report = import_of(BOUNDED + "set api-ssl address=198.51.100.5 certificate=none\n")
+    assert "198.51.100.5/32" in only(report, "management")["sources"]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "set www address=192.168.88.0/24\n",  # WinBox is on, and answers everybody
+        "set www address=192.168.88.0/24\nset winbox disabled=yes\nset www-ssl disabled=no\n",
+        'set winbox address=""\nset www address=192.168.88.0/24\n',
+    ],
+)
+def test_a_way_that_was_open_bounds_nothing(text: str) -> None:
+    report = import_of(f"/ip service\n{text}", Document([Management(sources=("10.9.0.0/16",))]))
+    assert of_kind(report, "management") == []
+    (line,) = (line for line in report.lines if "192.168.88.0/24" in line.source)
+    assert line.code == "sources" and "from everywhere" in line.reason
+
+
+def test_a_service_that_is_off_says_nothing() -> None:
+    report = import_of(
+        "/ip service\nset www disabled=yes address=10.1.0.0/16\nset winbox address=10.2.0.0/16 port=8391\n"
+    )
+    assert only(report, "management")["sources"] == ["10.2.0.0/16"]
+    assert [line.code for line in report.lines] == ["service-off", "port"]
+
+
+def test_ssh_and_an_address_that_is_none_are_named() -> None:
+    report = import_of("/ip service\nset ssh address=10.0.0.0/8 port=2222\nset www address=office\n")
+    assert [line.code for line in report.lines] == ["ssh", "bad-value"]
+    assert of_kind(report, "management") == []
+
+
+def test_a_server_that_rules_send_to_gets_the_least_severe_of_them() -> None:
+    report = import_of(
+        "/system logging action\n"
+        "set 3 remote=192.0.2.14 syslog-facility=local0\n"
+        "add name=noc remote=192.0.2.15 remote-port=5514 target=remote\n"
+        "add name=unused remote=192.0.2.16 target=remote\n"
+        "add name=many memory-lines=9999 target=memory\n"
+        "/system logging\n"
+        "add action=remote topics=error\n"
+        "add action=remote topics=firewall,warning\n"
+        "add action=noc\n"
+        "add action=many topics=debug\n"
+        "set 0 topics=info,!firewall\n"
+    )
+    found = {str(body["address"]): body for body in of_kind(report, "syslog-target")}
+    assert found["192.0.2.14"]["severity"] == "warning" and found["192.0.2.14"]["facility"] == "local0"
+    assert found["192.0.2.15"]["port"] == 5514 and found["192.0.2.15"].get("severity", "info") == "info"
+    assert found["192.0.2.16"]["disabled"] is True and len(found) == 3
+    codes = [line.code for line in report.lines]
+    assert codes == ["ok", "ok", "no-rule", "no-server", "ok", "topics", "ok", "own-log", "own-log"]
+    assert "firewall" in report.lines[5].reason
+
+
+def test_a_facility_that_syslog_does_not_have_is_refused_with_its_line() -> None:
+    report = import_of(
+        "/system logging action\nadd name=a remote=192.0.2.1 syslog-facility=x target=remote\n"
+    )
+    assert report.lines[0].fate in ("left-out", "warning") and of_kind(report, "syslog-target") == []
