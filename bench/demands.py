@@ -99,6 +99,7 @@ RELEASE = {
 """What a release has to reach."""
 
 OURS = {
+    "insn-conforming": most(1.35, 1.15),
     "policed-4096x3": least(0.85, 0.97),
     "lookup-bytes-per-queue": half(1024),
     "live-sort-100k": half(40),

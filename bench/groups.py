@@ -38,6 +38,7 @@ from lab.netns import LabError
 from weir.model.problem import Problem
 
 VM = [str(plan.ROOT / "lab" / "vm" / "run")]
+OUR_KERNEL = plan.BUILD / "kernel" / "vm" / "bzImage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,20 @@ def in_virtual_machine() -> list[Row]:
 
 
 def counted_instructions() -> list[Row]:
-    """Instructions per packet, in the virtual machine whose clock counts them."""
-    folder = OUT / "instructions"
+    """Instructions per packet, in the virtual machine whose clock counts them, and on the product's kernel
+    where that was built (`make kernel`)."""
+    found = instructions.rows(counted("instructions"))
+    if OUR_KERNEL.exists():
+        found += instructions.rows_of_ours(counted("instructions-ours", "--kernel", str(OUR_KERNEL)))
+    return found
+
+
+def counted(name: str, *options: str) -> dict[str, float]:
+    folder = OUT / name
     command = f"{sys.executable} -m bench.instructions $WEIR_RUN"
-    runner = [*VM, "--count-instructions", "--keep", str(folder)]
+    runner = [*VM, "--count-instructions", *options, "--keep", str(folder)]
     subprocess.run([*runner, "bash", "-c", command], check=True, cwd=plan.ROOT)
-    return instructions.rows(instructions.read(folder))
+    return instructions.read(folder)
 
 
 def tables() -> list[Row]:
@@ -141,7 +150,7 @@ GROUPS: dict[str, Group] = {
         900,
         [f"rate-error-police-{mbit}" for mbit in rates.UDP_MBIT["police"]] + rates.tcp_ids("police"),
     ),
-    "instructions": Group(counted_instructions, 480, ("insn-paced", "insn-fast")),
+    "instructions": Group(counted_instructions, 960, ("insn-paced", "insn-fast", "insn-conforming")),
     "vm": Group(
         in_virtual_machine,
         960,

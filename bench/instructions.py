@@ -124,6 +124,16 @@ def rows(figures: dict[str, float]) -> list[Row]:
     return found
 
 
+def rows_of_ours(figures: dict[str, float]) -> list[Row]:
+    """What shaping takes altogether of a packet that need not wait, on the product's kernel."""
+    what = f"instructions per packet, {WHAT['edt']}: over {WHAT['noqueue']}, on the product's kernel"
+    found = [Row.of("insn-conforming", what, "ratio", [figures["edt"] / figures["noqueue"]])]
+    for name in ("noqueue", "mq-fq", "edt"):
+        what = f"instructions per packet on the product's kernel, {WHAT[name]}"
+        found.append(Row.of(f"insn-ours-of-{name}", what, "instructions", [figures[name]], "lower"))
+    return found
+
+
 def gate(id: str, over: str, under: str, figures: dict[str, float]) -> Row:
     what = f"instructions per packet, {WHAT[over]}: over {WHAT[under]}"
     return Row.of(id, what, "ratio", [figures[over] / figures[under]], "lower")

@@ -297,6 +297,7 @@ def side_by_side_on_ours() -> list[Check]:
     return [
         in_vm("disks", "kernel", ON_OURS, ["tests/disks"], guest_s=1200),
         *counted_checks(),
+        in_vm("latency on the product's kernel", "kernel", [*COUNTING, *ON_OURS], ["tests/latency"]),
         # One test, which says between its floods how it went (-s).
         in_vm("flood", "kernel", [*COUNTING, *ON_OURS], ["-s", "tests/flood"]),
     ]

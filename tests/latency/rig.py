@@ -14,6 +14,7 @@ import struct
 import subprocess
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from types import TracebackType
 
 from tests.datapath import packets as p
@@ -112,6 +113,12 @@ class Stream:
     @property
     def lost(self) -> int:
         return self.sent - len({number for number, *_ in self.arrived})
+
+    @property
+    def overtaken(self) -> int:
+        """How many arrived after one that was sent later."""
+        numbers = [number for number, *_ in self.arrived]
+        return sum(later < earlier for earlier, later in pairwise(numbers))
 
     def added_delay_ms(self, share: float) -> float:
         delays = sorted(arrived - sent for _, sent, arrived, _ in self.arrived)

@@ -79,3 +79,13 @@ def test_a_host_that_falls_silent_leaves_its_share_within_a_second(rig: Rig) -> 
     assert second.rate_bps(1, 2) == pytest.approx(3 * MEGABIT, rel=0.1)
     assert first.rate_bps(1, 2) == pytest.approx(3 * MEGABIT, rel=0.1)
     assert first.rate_bps(3, 4.5) == pytest.approx(6 * MEGABIT, rel=0.1)
+
+
+def test_no_packet_overtakes_another_of_its_flow(rig: Rig) -> None:
+    """The class is now idle and now behind, so some packets wait and the next need not. fq of the product's
+    kernel sends those at once."""
+    rig.limit(6 * MEGABIT)
+    flows = [(CLIENT, packets_ps(2 * MEGABIT * share), 4.0, SIZE) for share in (0.9, 1.0, 1.1)]
+    streams = rig.streams([*flows, (CLIENT, 333, 4.0, 100)])
+    assert all(len(stream.arrived) > 600 for stream in streams)
+    assert [stream.overtaken for stream in streams] == [0] * len(streams)

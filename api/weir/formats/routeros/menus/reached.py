@@ -48,9 +48,7 @@ def _finish(router: Router) -> None:
     networks = sorted({item for name in on if on[name] for item in _sources(name, said)})
     for name, row in said.items():
         if not on[name]:
-            row.leave_out(
-                "service-off", "Weir always serves its web interface: say who reaches it."
-            )
+            row.leave_out("service-off", "Weir always serves its web interface: say who reaches it.")
         elif not _sources(name, said):
             row.leave_out("sources", "It bounds nobody.")
         elif everywhere:
