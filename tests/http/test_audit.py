@@ -31,6 +31,12 @@ SILENT = {
     "auth.begin_second_factor": "tests/service/test_second_factor.py",
     "auth.remove_second_factor": "tests/service/test_second_factor.py",
     "users.remove_second_factor_of": "tests/service/test_second_factor.py",
+    "security-keys.request_key": "tests/service/test_security_keys.py",
+    "security-keys.offer_security_key": "changes nothing",
+    "security-keys.add_security_key": "tests/service/test_security_keys.py",
+    "security-keys.rename_security_key": "tests/service/test_security_keys.py",
+    "security-keys.remove_security_key": "tests/service/test_security_keys.py",
+    "security-keys.remove_security_key_of": "tests/service/test_security_keys.py",
 }
 """Unsafe operations without an entry, or whose entry is looked at elsewhere."""
 

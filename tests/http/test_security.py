@@ -48,6 +48,7 @@ def test_only_these_are_public() -> None:
     public = {path for _, path, scope in ROUTES if scope == PUBLIC}
     assert public == {
         "/api/v1/auth/sign-in",
+        "/api/v1/auth/sign-in/key",
         "/api/v1/auth/ssh",
         "/api/v1/setup",
         "/api/v1/setup/plan",
@@ -73,6 +74,7 @@ def test_the_name_is_told_to_private_addresses_only(world: World) -> None:
 
 def test_unsafe_operations_need_write_unless_listed() -> None:
     allowed = {f"/api/v1/{path}" for path in ("candidate/validate", "auth/sign-in", "setup", "setup/plan")}
+    allowed.add("/api/v1/auth/sign-in/key")  # with the password
     allowed.add("/api/v1/auth/ssh")  # from the router itself only, and with a ticket
     for method, path, scope in ROUTES:
         if method != "GET" and path not in allowed:
@@ -85,7 +87,7 @@ def test_the_matrix_of_scopes(shared: World, shared_api: Client, method: str, pa
         return
     nobody = shared.client(None)(method, path)
     if scope == PUBLIC:
-        assert nobody.status_code != 401 or path.endswith("sign-in")
+        assert nobody.status_code != 401 or "/sign-in" in path
         return
     assert nobody.status_code == 401
     assert nobody.headers["WWW-Authenticate"].startswith("Bearer")
@@ -236,7 +238,8 @@ def test_a_revoked_token_stops_at_once(world: World) -> None:
 
 def test_a_second_factor_is_asked_for(world: World) -> None:
     client, csrf = full_session(world)
-    assert client.get("/api/v1/auth/second-factor").json == {"since": None, "recovery_codes_left": 0}
+    none = {"since": None, "app": False, "recovery_codes_left": 0}
+    assert client.get("/api/v1/auth/second-factor").json == none
     offer = client.post("/api/v1/auth/second-factor/offer", headers=csrf).json
     assert offer["qr_svg"].startswith("<") and offer["secret"] in offer["uri"]
     code = totp.code_at(offer["secret"], time.time_ns() // 30_000_000_000)

@@ -35,7 +35,7 @@ def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> PasswordHasher:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock(1_800_000_000_000)
-    for module in ("auth", "users", "audit", "second_factor", "proof"):
+    for module in ("auth", "users", "audit", "second_factor", "security_keys", "proof"):
         monkeypatch.setattr(f"weir.service.{module}.wall_ms", clock)
     return clock
 

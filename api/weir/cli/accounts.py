@@ -58,12 +58,12 @@ def _make_token(url: str, username: str, password: str, scope: str | None) -> Js
 
 
 def _sign_in(client: Client, username: str, password: str) -> Json:
-    """Asks for the code of an account that has a second factor."""
+    """Asks for the code of an account that has a second factor. A security key answers to a browser only."""
     body = {"username": username, "password": password}
     try:
         return client.write("POST", "/auth/sign-in", body)
     except ApiError as refused:
-        if refused.code != "code-needed":
+        if refused.code not in ("code-needed", "key-needed"):
             raise
     code = click.prompt("Code of the authenticator app, or a recovery code", hide_input=True, err=True)
     return client.write("POST", "/auth/sign-in", {**body, "code": code})
@@ -153,9 +153,37 @@ def reset_password(session: Session, username: str) -> None:
 @click.argument("username")
 @pass_session
 def remove_second_factor(session: Session, username: str) -> None:
-    """Let somebody who has lost the authenticator app sign in with the password alone."""
+    """Let somebody who has lost app or security keys sign in with the password alone."""
     session.client.write("DELETE", f"/users/{segment(username)}/second-factor")
     output.show_json({}) if session.json else click.echo(f"{username} signs in with the password alone.")
+
+
+@user.command("keys")
+@click.argument("username")
+@pass_session
+def list_keys(session: Session, username: str) -> None:
+    """List an account's security keys. They are added in the browser."""
+    found = session.client.get(f"/users/{segment(username)}/security-keys")["items"]
+    if session.json:
+        output.show_json({"items": found})
+        return
+    output.table(
+        ("ID", "NAME", "AT", "ADDED", "LAST USED"),
+        [
+            (key["id"], key["name"], key["origin"], key["created_at"], key["last_used_at"] or "never")
+            for key in found
+        ],
+    )
+
+
+@user.command("remove-key")
+@click.argument("username")
+@click.argument("key_id")
+@pass_session
+def remove_key(session: Session, username: str, key_id: str) -> None:
+    """Remove a security key that somebody else has lost; the account's sessions end."""
+    session.client.write("DELETE", f"/users/{segment(username)}/security-keys/{segment(key_id)}")
+    output.show_json({}) if session.json else click.echo("Removed.")
 
 
 @user.command("rm")

@@ -31,6 +31,7 @@ from weir.http.resources import (
     raises,
     revisions,
     search,
+    security_keys,
     setup,
     speed,
     stats,
@@ -57,6 +58,7 @@ from weir.service.stats import Head, StatsService
 
 _FIRST: tuple[Resource, ...] = (
     auth.resource,
+    security_keys.resource,
     users.resource,
 )
 _LAST: tuple[Resource, ...] = (

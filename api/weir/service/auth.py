@@ -11,7 +11,6 @@ import base64
 import builtins
 import hmac
 import secrets
-import threading
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Literal
@@ -19,10 +18,13 @@ from typing import Literal
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Throttled, Unauthenticated
 from weir.model.scope import RANK, Scope
 from weir.service import audit, passwords, throttle
+from weir.service.challenges import Challenges
 from weir.service.permissions import requires
 from weir.service.proof import need_session, prove_password
 from weir.service.second_factor import take_code
+from weir.service.security_keys import KeyRequest, request_key, take_key
 from weir.service.types import Principal, SignedIn
+from weir.service.webauthn import KeyAnswer
 from weir.store.account_rows import Session, Token, User
 from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms
@@ -41,9 +43,10 @@ BAD_CREDENTIALS = "the user name or the password is wrong"
 
 
 class AuthService:
-    def __init__(self, store: AccountStore) -> None:
+    def __init__(self, store: AccountStore, challenges: Challenges | None = None) -> None:
         self._store = store
-        self._told = Told()
+        self._challenges = challenges or Challenges()
+        self._told = throttle.Told()
 
     def bootstrap(self) -> str | None:
         """Create `admin` with a random password that must be changed; None when there is a user already."""
@@ -88,14 +91,38 @@ class AuthService:
         source: str,
         user_agent: str = "",
         device: str = "",
-        code: str = "",
+        code: str | KeyAnswer = "",
     ) -> SignedIn:
-        """Raises `Unauthenticated` (the same for a wrong name and a wrong password; `code-needed` and
-        `wrong-code` only to who knows the password), `Throttled`.
+        """Raises `Unauthenticated` (the same for a wrong name and a wrong password; `code-needed`,
+        `key-needed`, `wrong-code`, `wrong-key` and `key-went-back` only to who knows the password),
+        `Throttled`.
 
         `device` is the secret that an earlier sign-in gave this browser: what others do at its address or
         to its user's name does not keep it out. `code` is the second factor of an account that has one.
         """
+        user, own = self._prove(username, password, source, device)
+        if needs_code(user, source):
+            self._begin_code(user, source, own, code)
+        try:
+            return self._start_session(user, password, source, user_agent, device if own else "", own, code)
+        except Unauthenticated as refused:
+            if refused.code != "bad-credentials":
+                reason = "wrong code" if refused.code == "wrong-code" else refused.message
+                self._tell_refused(user.username, source, reason)
+            raise
+
+    def ask_key(self, username: str, password: str, origin: str, source: str, device: str = "") -> KeyRequest:
+        """What one of the account's security keys signs for the next `sign_in`, from a browser that has the
+        router open at `origin`. Raises `Unauthenticated` and `Throttled` as that does, and `Conflict`
+        (`no-key-here`)."""
+        user, own = self._prove(username, password, source, device)
+        with self._store.write(passing=True) as writer:
+            throttle.taken_back(writer, user.username, source, own)
+        self._tell_refused(user.username, source, "right password; a security key is asked for")
+        return request_key(self._store.security_keys(user.id), self._challenges, user.id, origin)
+
+    def _prove(self, username: str, password: str, source: str, device: str) -> tuple[User, str | None]:
+        """Whose name and password these are, and what the attempt is counted as, when it is alone."""
         username = username[:256].encode("utf-8", "replace").decode("utf-8")
         own = self._begin_attempt(username, source, device)
         user = self._store.user(username)
@@ -107,30 +134,26 @@ class AuthService:
             reason = "what is stored of the user is damaged" if damaged else reason
             self._tell_refused(UNKNOWN if user is None else user.username, source, reason)
             raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
-        if needs_code(user, source):
-            self._begin_code(user, source, own, code)
-        try:
-            return self._start_session(user, password, source, user_agent, device if own else "", own, code)
-        except Unauthenticated as refused:
-            if refused.code == "wrong-code":
-                self._tell_refused(user.username, source, "wrong code")
-            raise
+        return user, own
 
-    def _begin_code(self, user: User, source: str, own: str | None, code: str) -> None:
+    def _begin_code(self, user: User, source: str, own: str | None, code: str | KeyAnswer) -> None:
         """Without a code the attempt is no guess, and forgives none. A guess counts for the account, from
-        wherever it comes, unless it is a known device's. Raises `Unauthenticated` (`code-needed`),
-        `Throttled`."""
+        wherever it comes, unless it is a known device's; nobody guesses what a key signs. Raises
+        `Unauthenticated` (`code-needed`, `key-needed`), `Throttled`."""
         try:
             with self._store.write(passing=True) as writer:
                 if not code:
                     throttle.taken_back(writer, user.username, source, own)
-                elif own is None:
+                elif own is None and isinstance(code, str):
                     throttle.begin_code(writer, user.id, wall_ms())
         except Throttled as refused:
             self._tell_throttled(user.username, source, ("code", user.id), refused)
             raise
         if not code:
             self._tell_refused(user.username, source, "right password without a code")
+            if user.security_keys:
+                text = "this account needs one of its security keys, or a code, too"
+                raise Unauthenticated(text, code="key-needed")
             raise Unauthenticated(
                 "this account needs the code of its authenticator app, too", code="code-needed"
             )
@@ -265,7 +288,7 @@ class AuthService:
         user_agent: str,
         device: str,
         own: str | None,
-        code: str,
+        code: str | KeyAnswer,
     ) -> SignedIn:
         now_ms = wall_ms()
         device = device or secrets.token_urlsafe(32)
@@ -288,7 +311,10 @@ class AuthService:
             if current.disabled or current.password_hash != user.password_hash:
                 raise Unauthenticated(BAD_CREDENTIALS, code="bad-credentials")
             if needs_code(current, source):
-                take_code(writer, user.id, code, now_ms)
+                if isinstance(code, KeyAnswer):
+                    take_key(writer, self._challenges, user.id, code, now_ms)
+                else:
+                    take_code(writer, user.id, code, now_ms)
                 throttle.forget_codes(writer, user.id)
             throttle.succeeded(writer, user.username, source, own)
             writer.use_device(passwords.hash_secret(device), user.id, now_ms, MAX_DEVICES)
@@ -315,25 +341,6 @@ class AuthService:
                 writer.touch_token(token_id, now_ms, source)
         except Problem as problem:
             audit.log.warning("token not touched: %s", problem)
-
-
-class Told:
-    """Which refusals the audit trail has already, by who was refused and until when. Thread-safe."""
-
-    MOST = 4096
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._until_s: dict[Hashable, int] = {}
-
-    def first(self, who: Hashable, until_s: int) -> bool:
-        """Whether it is the first of this time; seconds are rounded, so one more is the same time."""
-        with self._lock:
-            known = self._until_s.pop(who, -2)
-            self._until_s[who] = max(until_s, known)
-            if len(self._until_s) > self.MOST:
-                del self._until_s[next(iter(self._until_s))]
-            return until_s > known + 1
 
 
 def needs_code(user: User, source: str) -> bool:

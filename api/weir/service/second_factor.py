@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an account signs in with beside its password: the code of an app, or a recovery code.
+"""What an account signs in with beside its password: the code of an app, or a recovery code. Security keys
+are `weir.service.security_keys`.
 
 A code is good once (RFC 6238, section 5.2). Wrong ones count as wrong passwords do (`weir.service.throttle`).
 API tokens need none, and neither does the console: who stands at the router can take it away.
@@ -50,7 +51,8 @@ class SecondFactorService:
 
     @requires("self")
     def begin(self, by: Principal, password: str, secret: str, code: str) -> list[str]:
-        """Ask for a code from now on; the recovery codes, which are shown this once. Other sessions end.
+        """Ask for a code from now on; the recovery codes, which are shown this once. Who has security keys
+        has some already and gets none. Other sessions end.
 
         Raises `Forbidden` (`session-needed`, `wrong-password`), `Invalid` (`bad-secret`, `wrong-code`),
         `Conflict` (`second-factor-exists`), `Throttled`.
@@ -68,30 +70,40 @@ class SecondFactorService:
                 code="wrong-code",
                 path="code",
             )
-        codes = [passwords.random_password() for _ in range(RECOVERY_CODES)]
         with self._store.write() as writer:
-            if writer.second_factor(by.user_id) is not None:
+            kept = writer.second_factor(by.user_id)
+            if kept is not None and kept.secret is not None:
                 raise Conflict(
-                    "this account has a second factor; remove it first", code="second-factor-exists"
+                    "this account has an authenticator app; remove it first", code="second-factor-exists"
                 )
-            hashes = [passwords.hash_secret(one) for one in codes]
-            writer.set_second_factor(by.user_id, secret, now_ms, step, hashes)
+            codes = begin_with_codes(writer, by.user_id, now_ms)
+            writer.set_app(by.user_id, secret, step)
             writer.end_sessions(by.user_id, but=by.credential_id)
             audit.write(writer, audit.entry_of(by, "second-factor.set", by.username))
         return codes
 
     @requires("self")
     def remove(self, by: Principal, password: str) -> None:
-        """The password is enough from now on. Raises `Forbidden`, `NotFound`, `Throttled`."""
+        """Take the app away; without security keys the password is enough from now on. Raises `Forbidden`,
+        `NotFound`, `Throttled`."""
         need_session(by)
         prove_password(self._store, by, password, "second-factor.remove")
         with self._store.write() as writer:
-            _remove(writer, by, by.user_id, by.username)
+            if not writer.security_keys(by.user_id):
+                _remove(writer, by, by.user_id, by.username)
+                return
+            kept = writer.second_factor(by.user_id)
+            if kept is None or kept.secret is None:
+                raise NotFound("you have no authenticator app", path="second-factor")
+            writer.set_app(by.user_id, None, 0)
+            throttle.forget_codes(writer, by.user_id)
+            audit.write(writer, audit.entry_of(by, "second-factor.remove", by.username, detail="app"))
 
     @requires("users.manage")
     def remove_of(self, by: Principal, username: str) -> None:
-        """For somebody else who has lost the telephone; the user's sessions end. Raises `NotFound`, and
-        `Forbidden` (`own-second-factor`) for one's own, which takes the password."""
+        """For somebody else who has lost it: app, security keys and recovery codes go, and the user's
+        sessions end. Raises `NotFound`, and `Forbidden` (`own-second-factor`) for one's own, which takes the
+        password."""
         with self._store.write() as writer:
             user = writer.user(username)
             if user.id == by.user_id:
@@ -104,6 +116,15 @@ class SecondFactorService:
             writer.end_sessions(user.id)
 
 
+def begin_with_codes(writer: AccountWriter, user_id: int, now_ms: int) -> list[str]:
+    """See to it that the account has a second factor; the recovery codes of one that had none."""
+    if writer.second_factor(user_id) is not None:
+        return []
+    codes = [passwords.random_password() for _ in range(RECOVERY_CODES)]
+    writer.set_second_factor(user_id, None, now_ms, 0, [passwords.hash_secret(one) for one in codes])
+    return codes
+
+
 def take_code(writer: AccountWriter, user_id: int, code: str, now_ms: int) -> None:
     """Use up the code of an account that needs one. Raises `Unauthenticated` (`wrong-code`)."""
     kept = writer.second_factor(user_id)
@@ -112,7 +133,9 @@ def take_code(writer: AccountWriter, user_id: int, code: str, now_ms: int) -> No
     typed = code.strip().lower()
     if writer.take_recovery_code(user_id, passwords.hash_secret(typed)):
         return
-    step = totp.step_of(kept.secret, typed.replace(" ", ""), now_ms, kept.last_step)
+    step = None
+    if kept.secret is not None:
+        step = totp.step_of(kept.secret, typed.replace(" ", ""), now_ms, kept.last_step)
     if step is None:
         raise Unauthenticated(WRONG_CODE, code="wrong-code", path="code")
     writer.use_step(user_id, step)

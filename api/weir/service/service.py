@@ -15,6 +15,7 @@ from weir.service.audit import AuditService, note_timer
 from weir.service.auth import AuthService
 from weir.service.backup import BackupService
 from weir.service.candidates import CandidateService
+from weir.service.challenges import Challenges
 from weir.service.commit import Committer
 from weir.service.configuration import ConfigService
 from weir.service.daily import DailyCheck
@@ -31,6 +32,7 @@ from weir.service.revisions import RevisionService
 from weir.service.running_document import Running
 from weir.service.sealing import SealingService
 from weir.service.second_factor import SecondFactorService
+from weir.service.security_keys import SecurityKeyService
 from weir.service.setup import SetupService
 from weir.service.speed import SpeedTests
 from weir.service.ssh import SshService
@@ -77,9 +79,11 @@ class Service:
         self._job_trail = JobTrail(agent, self.audit)
         self.raises = RaiseService(store, committer, self.audit)
         self.revisions = RevisionService(store, committer)
-        self.auth = AuthService(accounts)
+        challenges = Challenges()
+        self.auth = AuthService(accounts, challenges)
         self.ssh = SshService(accounts, agent)
         self.second_factor = SecondFactorService(accounts)
+        self.keys = SecurityKeyService(accounts, challenges, running.document)
         self.users = UserService(accounts, self.candidates.forget)
         self.tokens = TokenService(accounts)
         self.tuning = TuningService(agent)

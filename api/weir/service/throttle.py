@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from collections.abc import Mapping
+import threading
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from weir.model.problem import Throttled
@@ -140,3 +141,22 @@ def network_of(source: str) -> str:
             return str(address.ipv4_mapped)
         return str(ipaddress.ip_network((address, 64), strict=False))
     return str(address)
+
+
+class Told:
+    """Which refusals the audit trail has already, by who was refused and until when. Thread-safe."""
+
+    MOST = 4096
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until_s: dict[Hashable, int] = {}
+
+    def first(self, who: Hashable, until_s: int) -> bool:
+        """Whether it is the first of this time; seconds are rounded, so one more is the same time."""
+        with self._lock:
+            known = self._until_s.pop(who, -2)
+            self._until_s[who] = max(until_s, known)
+            if len(self._until_s) > self.MOST:
+                del self._until_s[next(iter(self._until_s))]
+            return until_s > known + 1

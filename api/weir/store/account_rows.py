@@ -14,7 +14,8 @@ from weir.model.scope import Scope
 USER_COLUMNS = (
     "id, username, password_hash, scope, must_change_password, disabled, created_at_ms, "
     "password_changed_at_ms, last_sign_in_at_ms, "
-    "(SELECT since_ms FROM second_factor WHERE user_id = user.id)"
+    "(SELECT since_ms FROM second_factor WHERE user_id = user.id), "
+    "(SELECT count(*) FROM security_key WHERE user_id = user.id)"
 )
 SESSION_COLUMNS = (
     "public_id, user_id, created_at_ms, last_seen_at_ms, expires_at_ms, source, user_agent, secret_hash"
@@ -23,6 +24,10 @@ TOKEN_COLUMNS = (
     "public_id, user_id, name, scope, created_at_ms, expires_at_ms, last_used_at_ms, last_used_from"
 )
 TOKEN_AND_OWNER = f"{TOKEN_COLUMNS}, (SELECT username FROM user WHERE user.id = token.user_id)"
+KEY_COLUMNS = (
+    "public_id, user_id, name, credential_id, public_key, algorithm, origin, rp_id, created_at_ms, "
+    "sign_count, last_used_at_ms"
+)
 AUDIT_COLUMNS = "id, at_ms, actor, via, source, action, subject, outcome, detail"
 AUDIT_TEXT = "lower(actor || ' ' || action || ' ' || subject || ' ' || source || ' ' || outcome)"
 
@@ -39,16 +44,36 @@ class User:
     password_changed_at_ms: int
     last_sign_in_at_ms: int | None
     second_factor_since_ms: int | None = None
+    security_keys: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SecondFactor:
-    """`last_step` is the step of the newest code that was used; `recovery_codes` are those left."""
+    """`secret` is the app's; None: there are security keys only. `last_step` is the step of the newest code
+    that was used; `recovery_codes` are those left."""
 
-    secret: str
+    secret: str | None
     since_ms: int
     last_step: int
     recovery_codes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityKey:
+    """`credential_id` is the key's own name for itself, `public_key` a SubjectPublicKeyInfo, `algorithm`
+    COSE's number. It answers at `origin` only, for the name `rp_id`."""
+
+    id: str
+    user_id: int
+    name: str
+    credential_id: bytes
+    public_key: bytes
+    algorithm: int
+    origin: str
+    rp_id: str
+    created_at_ms: int
+    sign_count: int
+    last_used_at_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +133,14 @@ def second_factor_of(connection: sqlite3.Connection, user_id: int) -> SecondFact
         (user_id,),
     ).fetchone()
     return None if row is None else SecondFactor(*row)
+
+
+def security_keys_of(connection: sqlite3.Connection, user_id: int) -> list[SecurityKey]:
+    """The oldest first."""
+    rows = connection.execute(
+        f"SELECT {KEY_COLUMNS} FROM security_key WHERE user_id = ? ORDER BY created_at_ms, name", (user_id,)
+    ).fetchall()
+    return [SecurityKey(*row) for row in rows]
 
 
 def to_user(row: tuple[object, ...]) -> User:

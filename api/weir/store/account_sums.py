@@ -19,6 +19,8 @@ SUMMED = {
     "session": "public_id, user_id, created_at_ms, expires_at_ms, hex(secret_hash)",
     "token": "public_id, user_id, name, scope, created_at_ms, expires_at_ms, hex(secret_hash)",
     "second_factor": "user_id, secret, since_ms",
+    "security_key": "public_id, user_id, hex(credential_id), hex(public_key), algorithm, origin, rp_id, "
+    "created_at_ms",
 }
 """By table, what decides who may do what; not when it was used last, which is written often."""
 
@@ -30,6 +32,8 @@ TOLD = {
     "token": "'token ' || name || ' is damaged on the disk: it is refused; revoke it and make another'",
     "second_factor": "'the second factor of account ' || coalesce((SELECT username FROM user WHERE id = "
     "user_id), user_id) || ' is damaged on the disk: nobody signs in to it until it is removed'",
+    "security_key": "'security key ' || name || ' of account ' || coalesce((SELECT username FROM user WHERE "
+    "id = user_id), user_id) || ' is damaged on the disk: it is refused; remove it and add it again'",
 }
 """By table, what is said of a damaged row, in SQL."""
 

@@ -9,15 +9,18 @@ from collections.abc import Sequence
 from weir.model.problem import Conflict, NotFound
 from weir.model.scope import Scope
 from weir.store.account_rows import (
+    KEY_COLUMNS,
     SESSION_COLUMNS,
     TOKEN_COLUMNS,
     AuditEntry,
     SecondFactor,
+    SecurityKey,
     Session,
     Throttle,
     Token,
     User,
     second_factor_of,
+    security_keys_of,
     user_of,
 )
 from weir.store.account_sums import is_intact, keep_sum
@@ -110,9 +113,9 @@ class AccountWriter:
         return second_factor_of(self._connection, user_id)
 
     def set_second_factor(
-        self, user_id: int, secret: str, since_ms: int, step: int, recovery_codes: Sequence[bytes]
+        self, user_id: int, secret: str | None, since_ms: int, step: int, recovery_codes: Sequence[bytes]
     ) -> None:
-        """`recovery_codes` are hashes."""
+        """`recovery_codes` are hashes; without a secret there is no app."""
         self._connection.execute(
             "INSERT INTO second_factor (user_id, secret, since_ms, last_step) VALUES (?, ?, ?, ?)",
             (user_id, secret, since_ms, step),
@@ -120,6 +123,13 @@ class AccountWriter:
         self._connection.executemany(
             "INSERT INTO recovery_code (user_id, code_hash) VALUES (?, ?)",
             [(user_id, code) for code in recovery_codes],
+        )
+        keep_sum(self._connection, "second_factor", "user_id", user_id)
+
+    def set_app(self, user_id: int, secret: str | None, step: int) -> None:
+        """The app of a second factor that is there; None takes it away."""
+        self._connection.execute(
+            "UPDATE second_factor SET secret = ?, last_step = ? WHERE user_id = ?", (secret, step, user_id)
         )
         keep_sum(self._connection, "second_factor", "user_id", user_id)
 
@@ -135,8 +145,58 @@ class AccountWriter:
         )
 
     def remove_second_factor(self, user_id: int) -> bool:
-        """With the recovery codes; False when there is none."""
+        """With security keys and recovery codes; False when there is none."""
         return self._count("DELETE FROM second_factor WHERE user_id = ?", user_id) == 1
+
+    def security_keys(self, user_id: int) -> list[SecurityKey]:
+        return security_keys_of(self._connection, user_id)
+
+    def add_security_key(self, key: SecurityKey) -> None:
+        """Its user has a second factor. Raises `Conflict` (`exists`) for a name that another key of the user
+        has, and for a key that is anybody's already."""
+        try:
+            self._connection.execute(
+                f"INSERT INTO security_key ({KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    key.id,
+                    key.user_id,
+                    key.name,
+                    key.credential_id,
+                    key.public_key,
+                    key.algorithm,
+                    key.origin,
+                    key.rp_id,
+                    key.created_at_ms,
+                    key.sign_count,
+                    key.last_used_at_ms,
+                ),
+            )
+        except sqlite3.IntegrityError as error:
+            raise _taken(error, key.name) from error
+        keep_sum(self._connection, "security_key", "public_id", key.id)
+
+    def is_key_intact(self, public_id: str) -> bool:
+        """Whether a security key is as written."""
+        return is_intact(self._connection, "security_key", "public_id", public_id)
+
+    def rename_security_key(self, user_id: int, public_id: str, name: str) -> bool:
+        """False when the user has no such key. Raises `Conflict` (`exists`)."""
+        statement = "UPDATE security_key SET name = ? WHERE user_id = ? AND public_id = ?"
+        try:
+            return self._count(statement, name, user_id, public_id) == 1
+        except sqlite3.IntegrityError as error:
+            raise _taken(error, name) from error
+
+    def use_security_key(self, public_id: str, sign_count: int, at_ms: int) -> None:
+        self._connection.execute(
+            "UPDATE security_key SET sign_count = ?, last_used_at_ms = ? WHERE public_id = ?",
+            (sign_count, at_ms, public_id),
+        )
+
+    def remove_security_key(self, user_id: int, public_id: str) -> bool:
+        """False when the user has no such key."""
+        statement = "DELETE FROM security_key WHERE user_id = ? AND public_id = ?"
+        return self._count(statement, user_id, public_id) == 1
 
     def add_session(self, session: Session) -> None:
         self._connection.execute(
@@ -292,3 +352,9 @@ class AccountWriter:
 
     def _count(self, statement: str, *values: object) -> int:
         return self._connection.execute(statement, values).rowcount
+
+
+def _taken(error: sqlite3.IntegrityError, name: str) -> Conflict:
+    if "credential_id" in str(error):
+        return Conflict("this key is added already", code="exists", path="credential_id")
+    return Conflict(f"you have a key {name!r} already", code="exists", path="name")

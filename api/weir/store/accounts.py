@@ -20,11 +20,13 @@ from weir.store.account_rows import (
     USER_COLUMNS,
     AuditEntry,
     SecondFactor,
+    SecurityKey,
     Session,
     Token,
     User,
     owner_of,
     second_factor_of,
+    security_keys_of,
     to_user,
     user_of,
 )
@@ -91,6 +93,11 @@ class AccountStore:
     def second_factor(self, user_id: int) -> SecondFactor | None:
         with self._database.reading() as connection:
             return second_factor_of(connection, user_id)
+
+    def security_keys(self, user_id: int) -> list[SecurityKey]:
+        """Of one user, the oldest first."""
+        with self._database.reading() as connection:
+            return security_keys_of(connection, user_id)
 
     def user_by_id(self, user_id: int) -> User | None:
         with self._database.reading() as connection:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was written to the accounts' stand-in, taken to the file when that can be written again.
 
-Sessions that began and that ended, refused and accepted sign-ins, codes that were used, known devices and the
-audit trail. Nothing else is written to a stand-in: users, passwords and tokens wait for the file.
+Sessions that began and that ended, refused and accepted sign-ins, codes and security keys that were used,
+known devices and the audit trail. Nothing else is written to a stand-in: users, passwords and tokens wait for
+the file.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def carry(copy: Database, file: Database) -> None:
             good = [row for row in rows if row[1] in users and row[at] >= users[row[1]]]
             _insert(target, table, columns, good)
         _use_codes(source, target)
+        _use_keys(source, target)
         target.execute("DELETE FROM throttle")
         _insert(target, "throttle", _THROTTLE, source.execute(f"SELECT {_THROTTLE} FROM throttle").fetchall())
         (newest,) = target.execute("SELECT coalesce(max(id), 0) FROM audit").fetchone()
@@ -61,6 +63,16 @@ def _use_codes(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
         if (user_id, since) in same and (user_id, code) not in left
     ]
     target.executemany("DELETE FROM recovery_code WHERE user_id = ? AND code_hash = ?", gone)
+
+
+def _use_keys(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """How far security keys have counted meanwhile: an answer of before is none any more."""
+    used = source.execute("SELECT sign_count, last_used_at_ms, public_id FROM security_key").fetchall()
+    target.executemany(
+        "UPDATE security_key SET sign_count = max(sign_count, ?1), last_used_at_ms = "
+        "max(coalesce(last_used_at_ms, ?2), ?2) WHERE public_id = ?3 AND ?2 IS NOT NULL",
+        used,
+    )
 
 
 def _insert(target: sqlite3.Connection, table: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:

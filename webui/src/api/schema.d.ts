@@ -18,7 +18,8 @@ export interface paths {
          * Start a session
          * @description Sets the cookies `weir_session` and `weir_device`. After several failures the account and the origin have
          *     to wait (429); a browser that has signed in before shows its `weir_device` and does not wait for others.
-         *     An account with a second factor is refused without `code` (`code-needed`), which counts as no failure.
+         *     An account with a second factor is refused without `code` or `key` (`code-needed`, `key-needed`), which
+         *     counts as no failure.
          */
         post: operations["sign_in"];
         delete?: never;
@@ -111,7 +112,7 @@ export interface paths {
         /** Whether you sign in with a second factor */
         get: operations["get_second_factor"];
         /**
-         * Sign in with a second factor from now on
+         * Sign in with an authenticator app from now on
          * @description Takes the offered secret and the code that the app shows for it. Your other sessions end.
          */
         put: operations["begin_second_factor"];
@@ -151,7 +152,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sign in with the password alone from now on */
+        /**
+         * Remove the authenticator app
+         * @description Without security keys the password is enough from now on.
+         */
         post: operations["remove_second_factor"];
         delete?: never;
         options?: never;
@@ -190,6 +194,156 @@ export interface paths {
         post?: never;
         /** End one of your sessions */
         delete: operations["end_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/sign-in/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask one of the account's security keys
+         * @description Of an account that is refused with `key-needed`. What the key answers goes to `/auth/sign-in` as `key`,
+         *     with the password again. A challenge is good once, for two minutes.
+         */
+        post: operations["request_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/security-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Your security keys
+         * @description With where one that is added now would answer, or why none can be added where you have the router open.
+         */
+        get: operations["list_security_keys"];
+        put?: never;
+        /**
+         * Add the security key that answered
+         * @description It is asked for from now on. With the account's first second factor come recovery codes, and your other
+         *     sessions end.
+         */
+        post: operations["add_security_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/security-keys/offer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to add a security key
+         * @description Nothing changes until the key has answered.
+         */
+        post: operations["offer_security_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/security-keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Rename one of your security keys */
+        patch: operations["rename_security_key"];
+        trace?: never;
+    };
+    "/api/v1/auth/security-keys/{key_id}/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove one of your security keys
+         * @description With the last one, where there is no authenticator app, the password is enough from now on.
+         */
+        post: operations["remove_security_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/security-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        /** An account's security keys */
+        get: operations["list_security_keys_of"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}/security-keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove an account's security key
+         * @description One that somebody else has lost: the account's sessions end. With the last one, where there is no
+         *     authenticator app, the password is enough.
+         */
+        delete: operations["remove_security_key_of"];
         options?: never;
         head?: never;
         patch?: never;
@@ -276,8 +430,8 @@ export interface paths {
         post?: never;
         /**
          * Remove an account's second factor
-         * @description For somebody else who has lost app and recovery codes: the password is enough then, and the account's
-         *     sessions end.
+         * @description For somebody else who has lost it: app, security keys and recovery codes go, the password is enough then,
+         *     and the account's sessions end.
          */
         delete: operations["remove_second_factor_of"];
         options?: never;
@@ -5826,11 +5980,19 @@ export interface components {
             path: string | null;
             findings: components["schemas"]["Finding"][];
         };
+        KeyAnswerInput: {
+            credential_id: string;
+            client_data: string;
+            authenticator_data: string;
+            signature: string;
+        };
         SignInInput: {
             username: string;
             password: string;
-            /** @description Of an account with a second factor: the six digits that its app shows, or a recovery code. Without it such an account is refused with `code-needed`. */
+            /** @description Of an account with a second factor: the six digits that its app shows, or a recovery code. Without it such an account is refused with `code-needed`, or `key-needed` where it has security keys. */
             code?: string;
+            /** @description In place of a code: what a security key answered to `/auth/sign-in/key`. */
+            key?: components["schemas"]["KeyAnswerInput"];
         };
         User: {
             username: string;
@@ -5845,6 +6007,8 @@ export interface components {
             last_sign_in_at: string | null;
             /** @description null: the password is enough. */
             second_factor_since: string | null;
+            /** @description How many it has. */
+            security_keys: number;
         };
         SignInAnswer: {
             user: components["schemas"]["User"];
@@ -5882,6 +6046,8 @@ export interface components {
         SecondFactor: {
             /** @description null: there is none. */
             since: string | null;
+            /** @description Whether an authenticator app is part of it. */
+            app: boolean;
             recovery_codes_left: number;
         };
         SecondFactorOffer: {
@@ -5898,7 +6064,7 @@ export interface components {
             code: string;
         };
         RecoveryCodes: {
-            /** @description Each is good once, in place of the app's code. Shown this once. */
+            /** @description Each is good once, in place of app and key. Shown this once; none for an account that has some already, with its security keys. */
             recovery_codes: string[];
         };
         PasswordProof: {
@@ -5916,6 +6082,65 @@ export interface components {
         };
         SessionList: {
             items: components["schemas"]["Session"][];
+        };
+        KeyRequestInput: {
+            username: string;
+            password: string;
+        };
+        KeyRequest: {
+            challenge: string;
+            rp_id: string;
+            /** @description Which keys may answer. */
+            credentials: string[];
+            timeout_ms: number;
+        };
+        SecurityKey: {
+            id: string;
+            name: string;
+            /** @description Where it answers, and nowhere else. */
+            origin: string;
+            created_at: string;
+            last_used_at: string | null;
+        };
+        OwnSecurityKeys: {
+            items: components["schemas"]["SecurityKey"][];
+            /** @description Where a key that is added now would answer. null: none can be added here. */
+            origin: string | null;
+            /** @description Why none can be added here, and what to do. */
+            not_offered: string | null;
+        };
+        KeyOffer: {
+            challenge: string;
+            rp_id: string;
+            user_handle: string;
+            username: string;
+            /** @description COSE's numbers. */
+            algorithms: number[];
+            /** @description Keys that the account has. */
+            excluded: string[];
+            timeout_ms: number;
+        };
+        NewKeyInput: {
+            name: string;
+            credential_id: string;
+            /** @description Of `getPublicKey()`: a SubjectPublicKeyInfo. */
+            public_key: string;
+            /** @description Of `getPublicKeyAlgorithm()`. */
+            algorithm: number;
+            client_data: string;
+            /** @description Of `getAuthenticatorData()`. */
+            authenticator_data: string;
+        };
+        KeyAdded: {
+            key: components["schemas"]["SecurityKey"];
+            /** @description With the first second factor of the account, shown this once; else none. */
+            recovery_codes: string[];
+        };
+        KeyName: {
+            name: string;
+        };
+        SecurityKeyList: {
+            items: components["schemas"]["SecurityKey"][];
         };
         UserPage: {
             items: components["schemas"]["User"][];
@@ -21849,6 +22074,204 @@ export interface operations {
             header?: never;
             path: {
                 session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    request_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeyRequestInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyRequest"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_security_keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnSecurityKeys"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    add_security_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKeyInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyAdded"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    offer_security_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordProof"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyOffer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    rename_security_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeyName"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecurityKey"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    remove_security_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordProof"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    list_security_keys_of: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecurityKeyList"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    remove_security_key_of: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+                key_id: string;
             };
             cookie?: never;
         };

@@ -23,6 +23,7 @@ from weir.http.security import (
     set_session_cookie,
 )
 from weir.model.problem import Forbidden
+from weir.service.webauthn import KeyAnswer
 
 resource = Resource(
     "auth", "Sign in with a session cookie (browser) or send an API token as `Authorization: Bearer`."
@@ -37,13 +38,13 @@ def sign_in(body: dict[str, Any]) -> Response:
 
     Sets the cookies `weir_session` and `weir_device`. After several failures the account and the origin have
     to wait (429); a browser that has signed in before shows its `weir_device` and does not wait for others.
-    An account with a second factor is refused without `code` (`code-needed`), which counts as no failure.
+    An account with a second factor is refused without `code` or `key` (`code-needed`, `key-needed`), which
+    counts as no failure.
     """
     agent = request.headers.get("User-Agent", "")[:255]
     device = request.cookies.get(DEVICE_COOKIE, "")[:MAX_SECRET_CHARS]
-    signed = service().auth.sign_in(
-        body["username"], body["password"], origin(), agent, device, body.get("code", "")
-    )
+    second = KeyAnswer(**body["key"]) if "key" in body else body.get("code", "")
+    signed = service().auth.sign_in(body["username"], body["password"], origin(), agent, device, second)
     response = answer(
         {
             "user": user_json(service().users.get(signed.principal, signed.principal.username)),
@@ -110,7 +111,8 @@ def get_second_factor() -> Response:
     """Whether you sign in with a second factor"""
     found = service().second_factor.get(me())
     since_ms, left = (None, 0) if found is None else (found.since_ms, found.recovery_codes)
-    return answer({"since": moment(since_ms), "recovery_codes_left": left})
+    has_app = found is not None and found.secret is not None
+    return answer({"since": moment(since_ms), "app": has_app, "recovery_codes_left": left})
 
 
 @resource.operation("POST", "/auth/second-factor/offer", scope=SIGNED_IN, answers=accounts.SecondFactorOffer)
@@ -132,7 +134,7 @@ def offer_second_factor() -> Response:
     answers=accounts.RecoveryCodes,
 )
 def begin_second_factor(body: dict[str, Any]) -> Response:
-    """Sign in with a second factor from now on
+    """Sign in with an authenticator app from now on
 
     Takes the offered secret and the code that the app shows for it. Your other sessions end.
     """
@@ -144,7 +146,10 @@ def begin_second_factor(body: dict[str, Any]) -> Response:
     "POST", "/auth/second-factor/remove", scope=SIGNED_IN, body=accounts.PasswordProof, status=204
 )
 def remove_second_factor(body: dict[str, Any]) -> Response:
-    """Sign in with the password alone from now on"""
+    """Remove the authenticator app
+
+    Without security keys the password is enough from now on.
+    """
     service().second_factor.remove(me(), body["password"])
     return answer(None, 204)
 

@@ -30,6 +30,7 @@ def user_json(user: User) -> dict[str, Any]:
         "created_at": moment(user.created_at_ms),
         "last_sign_in_at": moment(user.last_sign_in_at_ms),
         "second_factor_since": moment(user.second_factor_since_ms),
+        "security_keys": user.security_keys,
     }
 
 
@@ -100,8 +101,8 @@ def reset_password(username: str) -> Response:
 def remove_second_factor_of(username: str) -> Response:
     """Remove an account's second factor
 
-    For somebody else who has lost app and recovery codes: the password is enough then, and the account's
-    sessions end.
+    For somebody else who has lost it: app, security keys and recovery codes go, the password is enough then,
+    and the account's sessions end.
     """
     service().second_factor.remove_of(me(), username)
     return answer(None, 204)

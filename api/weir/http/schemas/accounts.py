@@ -6,6 +6,7 @@ from __future__ import annotations
 from marshmallow import fields, validate
 
 from weir.http.schemas.base import Answer, Flag, Input, Text, Whole, one_of
+from weir.http.schemas.security_keys import KeyAnswerInput
 from weir.model.scope import SCOPES
 
 SECRET_PATTERN = r"^[A-Z2-7]{32}$"
@@ -19,8 +20,13 @@ class SignInInput(Input):
         max_length=64,
         metadata={
             "description": "Of an account with a second factor: the six digits that its app shows, or a "
-            "recovery code. Without it such an account is refused with `code-needed`."
+            "recovery code. Without it such an account is refused with `code-needed`, or `key-needed` where "
+            "it has security keys."
         },
+    )
+    key = fields.Nested(
+        KeyAnswerInput,
+        metadata={"description": "In place of a code: what a security key answered to `/auth/sign-in/key`."},
     )
 
 
@@ -66,6 +72,7 @@ class User(Answer):
     second_factor_since = fields.String(
         allow_none=True, metadata={"description": "null: the password is enough."}
     )
+    security_keys = fields.Integer(metadata={"description": "How many it has."})
 
 
 class UserPage(Answer):
@@ -100,6 +107,7 @@ class UserCreated(Answer):
 
 class SecondFactor(Answer):
     since = fields.String(allow_none=True, metadata={"description": "null: there is none."})
+    app = fields.Boolean(metadata={"description": "Whether an authenticator app is part of it."})
     recovery_codes_left = fields.Integer()
 
 
@@ -118,7 +126,10 @@ class SecondFactorInput(Input):
 class RecoveryCodes(Answer):
     recovery_codes = fields.List(
         fields.String(),
-        metadata={"description": "Each is good once, in place of the app's code. Shown this once."},
+        metadata={
+            "description": "Each is good once, in place of app and key. Shown this once; none for an account "
+            "that has some already, with its security keys."
+        },
     )
 
 
