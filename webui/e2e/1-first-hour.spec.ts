@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { commitPending, confirmBar, expect, openRow, pendingBar, plainQueue, signIn, test } from "./router";
+import {
+  commitPending,
+  confirmBar,
+  expect,
+  openRow,
+  OWN_PASSWORD,
+  pendingBar,
+  plainQueue,
+  signIn,
+  test,
+  typePassword,
+} from "./router";
 
 const FIXTURE =
   process.env.WEIR_FIXTURE ??
@@ -72,4 +83,29 @@ test("a limit is changed in its cell, committed with a timer, and kept", async (
   await expect(confirmBar(page)).toBeHidden();
   await page.reload();
   await expect(row).toContainText("21M34M");
+});
+
+test("a security key is added, asked for after the password, and removed", async ({ page, baseURL }) => {
+  const here = new URL("/account", baseURL);
+  here.hostname = "localhost"; // a browser uses no key by an address
+  await signIn(page, here.href);
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send("WebAuthn.enable");
+  await cdp.send("WebAuthn.addVirtualAuthenticator", {
+    options: { protocol: "ctap2", transport: "usb", automaticPresenceSimulation: true },
+  });
+  const section = page.locator("section", { has: page.getByLabel("Name of the key") });
+  await section.getByLabel("Name of the key").fill("blue");
+  await section.getByLabel("Your password").fill(OWN_PASSWORD);
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("list", { name: "Recovery codes" }).getByRole("listitem")).toHaveCount(8);
+  await page.context().clearCookies();
+  await page.goto(here.href);
+  await typePassword(page, OWN_PASSWORD);
+  await page.getByRole("button", { name: "Remove blue" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Your password").fill(OWN_PASSWORD);
+  await page.keyboard.press("Enter");
+  await expect(dialog).toBeHidden();
+  await expect(page.getByRole("button", { name: "Remove blue" })).toBeHidden();
 });

@@ -81,7 +81,7 @@ describe("the account page", () => {
     const user = userEvent.setup();
     renderAt("/account");
     await user.type(await screen.findByLabelText(/Your password/), "secret");
-    await user.click(screen.getByRole("button", { name: "Remove the second factor" }));
+    await user.click(screen.getByRole("button", { name: "Remove the app" }));
     expect(await screen.findByRole("button", { name: "Set up an authenticator app" })).toBeTruthy();
   });
 });

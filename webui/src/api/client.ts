@@ -21,7 +21,7 @@ api.use({
     return request;
   },
   onResponse({ request, response }) {
-    if (response.status === 401 && !request.url.endsWith("/auth/sign-in")) sessionRefused();
+    if (response.status === 401 && !request.url.includes("/auth/sign-in")) sessionRefused();
     return response;
   },
 });

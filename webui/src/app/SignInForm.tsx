@@ -6,30 +6,55 @@ import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
 import { meQuery, queryClient } from "@/api/queries";
 import { setSession } from "@/api/session";
+import { keyAnswer } from "@/api/webauthn";
 import { Note } from "@/ui/blocks";
 
-export function SignInForm({ username, onDone }: { username?: string; onDone: () => void }) {
-  const [name, setName] = useState(username ?? "");
-  const [password, setPassword] = useState("");
-  const [code, setCode] = useState("");
-  const [asked, setAsked] = useState(false);
+type Asked = "code" | "key" | null;
+const ASKED: Record<string, Asked> = { "code-needed": "code", "key-needed": "key" };
+
+/** Signs in with the password, and where the account asks for it with a code, or with what a security key answers. */
+function useSignIn(username: string, password: string, code: string, onDone: () => void) {
+  const [asked, setAsked] = useState<Asked>(null);
   const signIn = useMutation({
-    mutationFn: () => need(api.POST("/api/v1/auth/sign-in", { body: { username: name, password, code } })),
+    mutationFn: async (by: "code" | "key") => {
+      const proved = { username, password };
+      const second =
+        by === "code"
+          ? { code }
+          : { key: await keyAnswer(await need(api.POST("/api/v1/auth/sign-in/key", { body: proved }))) };
+      return need(api.POST("/api/v1/auth/sign-in", { body: { ...proved, ...second } }));
+    },
     onSuccess: async (answer) => {
       await queryClient.query({ ...meQuery, staleTime: 0 });
       setSession("in", answer.csrf_token);
       onDone();
     },
     onError: (error) => {
-      if (asProblem(error).code === "code-needed") setAsked(true);
+      const found = ASKED[asProblem(error).code];
+      if (!found) return;
+      setAsked(found);
+      if (found === "key") signIn.mutate("key");
     },
     meta: { inline: true },
   });
   const problem = signIn.error ? asProblem(signIn.error) : null;
-  const isAsked = problem?.code === "code-needed";
+  return {
+    signIn,
+    asked,
+    forget: () => setAsked(null),
+    problem: problem && ASKED[problem.code] ? null : problem,
+  };
+}
+
+export function SignInForm({ username, onDone }: { username?: string; onDone: () => void }) {
+  const [name, setName] = useState(username ?? "");
+  const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const { signIn, asked, forget, problem } = useSignIn(name, password, code, onDone);
+  const byKey = asked === "key" && code === "";
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    if (!signIn.isPending) signIn.mutate();
+    if (!signIn.isPending) signIn.mutate(byKey ? "key" : "code");
   };
   return (
     <form onSubmit={submit} className="stack">
@@ -45,7 +70,7 @@ export function SignInForm({ username, onDone }: { username?: string; onDone: ()
         description={username === undefined ? undefined : "The session that ended was of this account."}
         onChange={(event) => {
           setName(event.currentTarget.value);
-          setAsked(false); // whether another account needs one is not known
+          forget(); // whether another account needs one is not known
           setCode("");
         }}
         data-autofocus={username === undefined || undefined}
@@ -64,17 +89,26 @@ export function SignInForm({ username, onDone }: { username?: string; onDone: ()
         <TextInput
           size="sm"
           label="Code"
-          description="What the authenticator app shows now, or a recovery code."
+          description={
+            asked === "key"
+              ? "Without a security key: a recovery code, or what the authenticator app shows."
+              : "What the authenticator app shows now, or a recovery code."
+          }
           autoComplete="one-time-code"
           autoCapitalize="none"
           spellCheck={false}
-          required
+          required={asked === "code"}
           value={code}
           onChange={(event) => setCode(event.currentTarget.value)}
-          autoFocus
+          autoFocus={asked === "code"}
         />
       ) : null}
-      {problem && !isAsked ? (
+      {byKey && signIn.isPending ? (
+        <Note severity="notice" live>
+          Touch your security key, or confirm the passkey.
+        </Note>
+      ) : null}
+      {problem ? (
         <Note severity="error" live>
           {problem.message}
           {problem.retryAfterS !== null && problem.status === 429
@@ -83,7 +117,7 @@ export function SignInForm({ username, onDone }: { username?: string; onDone: ()
         </Note>
       ) : null}
       <Button type="submit" size="sm" variant="filled" loading={signIn.isPending}>
-        Sign in
+        {byKey ? "Use the security key" : "Sign in"}
       </Button>
     </form>
   );

@@ -11,6 +11,7 @@ import { Columns, Facts, Note, Page, Section, Skeleton, Tag } from "@/ui/blocks"
 import { agoText } from "@/ui/format";
 import { browserWords } from "@/ui/words";
 import { SecondFactor } from "./SecondFactor";
+import { SecurityKeys } from "./SecurityKeys";
 import { SCOPES } from "./users/CreateForm";
 
 export default function AccountPage() {
@@ -36,6 +37,7 @@ export default function AccountPage() {
         </Section>
         <SecondFactor />
       </Columns>
+      <SecurityKeys />
       <Sessions />
     </Page>
   );

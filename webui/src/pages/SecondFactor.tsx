@@ -25,28 +25,34 @@ async function refresh(): Promise<void> {
   ]);
 }
 
-/** What the account signs in with beside its password: none, or an authenticator app and recovery codes. */
+/** The authenticator app that the account signs in with beside its password; security keys are `SecurityKeys`. */
 export function SecondFactor() {
   const query = useQuery(secondFactorQuery);
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   return (
-    <Section title="Second factor">
+    <Section title="Authenticator app">
       {codes ? (
-        <RecoveryCodes codes={codes} onDone={() => setCodes(null)} />
+        <RecoveryCodes codes={codes} by="app" onDone={() => setCodes(null)} />
       ) : query.isError ? (
         <Note severity="error">{asProblem(query.error).message}</Note>
       ) : query.isPending ? (
         <Skeleton />
-      ) : query.data.since === null ? (
-        <SetUp onSet={setCodes} />
+      ) : !query.data.app ? (
+        <SetUp left={query.data.since === null ? null : query.data.recovery_codes_left} onSet={setCodes} />
       ) : (
-        <Remove since={query.data.since} left={query.data.recovery_codes_left} />
+        <Remove since={query.data.since ?? ""} left={query.data.recovery_codes_left} />
       )}
     </Section>
   );
 }
 
-function SetUp({ onSet }: { onSet: (codes: readonly string[]) => void }) {
+interface SetUpProps {
+  /** Recovery codes of an account that asks for security keys already; null: it asks for nothing yet. */
+  left: number | null;
+  onSet: (codes: readonly string[]) => void;
+}
+
+function SetUp({ left, onSet }: SetUpProps) {
   const offer = useMutation({
     mutationFn: () => need(api.POST("/api/v1/auth/second-factor/offer")),
     meta: { inline: true },
@@ -55,8 +61,9 @@ function SetUp({ onSet }: { onSet: (codes: readonly string[]) => void }) {
   return (
     <div className="stack">
       <p className="dim">
-        Without one the password is enough to sign in. With one, a code of an authenticator app on your
-        telephone is needed, too.
+        {left === null
+          ? "Without a second factor the password is enough to sign in. With one, a code of an authenticator app on your telephone is needed, too."
+          : `A security key is asked for after the password. With an app, its code does as well. ${leftText(left)}`}
       </p>
       {offer.isError ? (
         <Note severity="error" live>
@@ -86,7 +93,8 @@ function Prove({ secret, qr_svg: picture, onSet, onCancel }: ProveProps) {
     mutationFn: async () => {
       const body = { secret, password, code: code.replaceAll(" ", "") };
       const made = await need(api.PUT("/api/v1/auth/second-factor", { body }));
-      onSet(made.recovery_codes);
+      if (made.recovery_codes.length > 0) onSet(made.recovery_codes);
+      else say("ok", "The app's code signs you in from now on, as your security keys do.");
       await refresh();
     },
     meta: { inline: true },
@@ -139,16 +147,25 @@ function Prove({ secret, qr_svg: picture, onSet, onCancel }: ProveProps) {
   );
 }
 
+const leftText = (left: number): string => `${left} recovery ${left === 1 ? "code is" : "codes are"} left.`;
+
+interface RecoveryCodesProps {
+  codes: readonly string[];
+  by: "app" | "key";
+  onDone: () => void;
+}
+
 /** They do not come back, so closing them is a choice. */
-function RecoveryCodes({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
+export function RecoveryCodes({ codes, by, onDone }: RecoveryCodesProps) {
   return (
     <div className="stack">
       <Note severity="ok" live>
-        The app&apos;s code is needed from now on. Your other sessions have ended.
+        {by === "app" ? "The app's code" : "The security key"} is needed from now on. Your other sessions have
+        ended.
       </Note>
       <p>
-        Keep these recovery codes where the telephone is not. Each signs you in once without the app; they are
-        shown only now.
+        Keep these recovery codes where the {by === "app" ? "telephone" : "key"} is not. Each signs you in
+        once without the {by}; they are shown only now.
       </p>
       <ul className={classes.codes} aria-label="Recovery codes">
         {codes.map((code) => (
@@ -174,7 +191,7 @@ function Remove({ since, left }: { since: string; left: number }) {
       await need(api.POST("/api/v1/auth/second-factor/remove", { body: { password } }));
       await refresh();
     },
-    onSuccess: () => say("ok", "The second factor was removed. The password is enough to sign in."),
+    onSuccess: () => say("ok", "The authenticator app was removed."),
     meta: { inline: true },
   });
   const messages = remove.error ? messagesByField(asProblem(remove.error)) : {};
@@ -185,8 +202,8 @@ function Remove({ since, left }: { since: string; left: number }) {
   return (
     <form onSubmit={submit} className="stack">
       <p>
-        An authenticator app is asked for since {stampText(since)}. {left} recovery{" "}
-        {left === 1 ? "code is" : "codes are"} left.
+        After the password the code of an authenticator app signs you in. A second factor is asked for since{" "}
+        {stampText(since)}. {leftText(left)}
       </p>
       {left < LOW ? (
         <Note severity="warning">Remove it and set it up again to get new recovery codes.</Note>
@@ -202,7 +219,7 @@ function Remove({ since, left }: { since: string; left: number }) {
       />
       <div>
         <Button type="submit" color="red" variant="light" loading={remove.isPending}>
-          Remove the second factor
+          Remove the app
         </Button>
       </div>
     </form>

@@ -1,105 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import { http, HttpResponse, type HttpHandler } from "msw";
 import type { Change, Pair, Queue } from "@/api/types";
+import { auth } from "./accounts";
 import { API, none, now, problem } from "./answers";
 import { statsOf } from "./live";
 import { system } from "./machine";
 import { networkHandlers } from "./network";
-import { machineHandlers, setupHandlers } from "./setup";
+import { machineHandlers } from "./setup";
 import { commit, head, pendingNow, revert, stagedChanges, type MockState } from "./state";
-
-const me = (state: MockState) => ({
-  username: "admin",
-  scope: "admin",
-  via: "session",
-  must_change_password: state.mustChange,
-  csrf_token: "csrf",
-});
-const user = (state: MockState) => ({
-  username: "admin",
-  scope: "admin",
-  disabled: false,
-  must_change_password: state.mustChange,
-  created_at: "2026-01-01T00:00:00Z",
-  last_sign_in_at: null,
-  second_factor_since: state.secondFactor,
-});
-
-function secondFactor(state: MockState): HttpHandler[] {
-  const at = `${API}/auth/second-factor`;
-  return [
-    http.get(at, () =>
-      HttpResponse.json({ since: state.secondFactor, recovery_codes_left: state.secondFactor ? 8 : 0 }),
-    ),
-    http.post(`${at}/offer`, () =>
-      HttpResponse.json({ secret: "ABCDEFGH".repeat(4), uri: "otpauth://totp/x", qr_svg: "<svg/>" }),
-    ),
-    http.put(at, async ({ request }) => {
-      const body = (await request.json()) as { password: string; code: string };
-      if (body.password !== "secret")
-        return problem(403, "wrong-password", "The password is wrong.", { path: "password" });
-      if (body.code !== "123456")
-        return problem(400, "wrong-code", "The code does not fit.", { path: "code" });
-      state.secondFactor = "2026-01-01T00:00:00Z";
-      return HttpResponse.json({ recovery_codes: ["aaaaa-bbbbb-ccccc-ddddd", "eeeee-fffff-ggggg-hhhhh"] });
-    }),
-    http.post(`${at}/remove`, () => {
-      state.secondFactor = null;
-      return none();
-    }),
-  ];
-}
-
-function auth(state: MockState): HttpHandler[] {
-  return [
-    ...setupHandlers(state),
-    ...secondFactor(state),
-    http.get(`${API}/auth/me`, () =>
-      state.signedIn ? HttpResponse.json(me(state)) : problem(401, "unauthenticated", "Sign in first."),
-    ),
-    http.post(`${API}/auth/sign-in`, async ({ request }) => {
-      const body = (await request.json()) as { password: string; code?: string };
-      if (body.password !== (state.password ?? "secret"))
-        return problem(401, "unauthenticated", "User name or password is wrong.");
-      if (state.secondFactor !== null && !body.code)
-        return problem(401, "code-needed", "This account needs a code.");
-      if (state.secondFactor !== null && body.code !== "123456")
-        return problem(401, "wrong-code", "The code is wrong.");
-      state.signedIn = true;
-      return HttpResponse.json({
-        user: user(state),
-        must_change_password: state.mustChange,
-        csrf_token: "csrf",
-      });
-    }),
-    http.post(`${API}/auth/password`, () => {
-      state.mustChange = false;
-      return none();
-    }),
-    http.post(`${API}/auth/sign-out`, () => {
-      state.signedIn = false;
-      return none();
-    }),
-    http.get(`${API}/auth/sessions`, () =>
-      HttpResponse.json({
-        items: [
-          {
-            id: "s1",
-            current: true,
-            created_at: "2026-01-01T00:00:00Z",
-            last_seen_at: null,
-            expires_at: null,
-            source: "127.0.0.1",
-            user_agent: "Test",
-          },
-        ],
-      }),
-    ),
-    http.all(`${API}/*`, () =>
-      state.signedIn ? undefined : problem(401, "unauthenticated", "Your session has ended."),
-    ),
-  ];
-}
 
 function matching(state: MockState, query: URLSearchParams): Queue[] {
   const q = query.get("q")?.toLowerCase();

@@ -153,6 +153,7 @@ const user: User = {
   created_at: "2026-01-01T00:00:00Z",
   last_sign_in_at: "2026-01-02T00:00:00Z",
   second_factor_since: null,
+  security_keys: 0,
 };
 const token: Token = {
   id: "t1",

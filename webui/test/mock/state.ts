@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { SecurityKey } from "@/api/webauthn";
 import type {
   Candidate,
   Change,
@@ -27,6 +28,11 @@ export interface MockState {
   signedIn: boolean;
   mustChange: boolean;
   secondFactor: string | null;
+  keys: SecurityKey[];
+  /** Why none can be added. */
+  keysNotOffered: string | null;
+  /** What the page has sent of security keys. */
+  keysSent: object[];
   /** What a new router tells; nothing once it was set up. */
   fresh?: Setup | null;
   raises: Raise[];
@@ -195,6 +201,9 @@ export function newState(count = 24, routeCount = 1): MockState {
     signedIn: true,
     mustChange: false,
     secondFactor: null,
+    keys: [],
+    keysNotOffered: null,
+    keysSent: [],
     queues: mockQueues(count),
     staged: new Map(),
     conflicts: [],

@@ -161,8 +161,8 @@ export function UsersTab() {
             )
           }
         >
-          For somebody who has lost the authenticator app and the recovery codes. The password is enough to
-          sign in then, and the sessions of {unguarding.username} end at once.
+          For somebody who has lost app, security keys and recovery codes: all of them go. The password is
+          enough to sign in then, and the sessions of {unguarding.username} end at once.
         </AskOnce>
       ) : null}
       {removing ? (
