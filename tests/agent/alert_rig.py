@@ -29,6 +29,7 @@ class Made:
     trusted: ssl.SSLContext
     strange: ssl.SSLContext
     misnamed: ssl.SSLContext
+    bundle: Path
 
 
 @contextmanager
@@ -42,7 +43,7 @@ def alerting(folder: Path) -> Iterator[Made]:
     try:
         with running("--look-interval-s", "0.2", "--ca-bundle", str(bundle)) as rig:
             rig.commit(lan(), wan())
-            yield Made(rig, context, strange, misnamed)
+            yield Made(rig, context, strange, misnamed, bundle)
     finally:
         bundle.unlink()
 

@@ -22,6 +22,7 @@ from weir.diagnosis.sample import (
     Port,
     RouteLookups,
     Scan,
+    SetLook,
     Socket,
     Softirq,
     SoftirqWindow,
@@ -109,6 +110,12 @@ SICK: dict[str, tuple[str, str, Look]] = {
     ),
     "a certificate is over": (
         "certificate-invalid", "web", always(certificates={"web": CertificateLook(-1, 1)}),
+    ),
+    "nothing was fetched for a set": (
+        "set-not-fetched", "drop", always(sets={"drop": SetLook(300.0, 300.0)}),
+    ),
+    "a set is of last week": (
+        "set-outdated", "drop", always(sets={"drop": SetLook(None, 7 * 86_400.0)}),
     ),
     "routes are looked up slowly": (
         "slow-route-lookup", "IPv4", always(route_lookups=RouteLookups(70, 401, 1_000_000)),

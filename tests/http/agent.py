@@ -99,7 +99,7 @@ class Agent(FakeAgent):
         self.findings = findings_json(Findings(), None) | {"period_s": 5.0, "cpu_ms_per_sample": None}
         self.hosts: list[dict[str, Any]] = []
         self.leases: list[dict[str, Any]] = []
-        self.alerts = Alerts()
+        self.alerts, self.lists = Alerts(), Lists()
         self.lease_changes: list[dict[str, Any]] = []
         self.tools = Tools(lambda: frozenset({"lan0"}), SEATS)
         self.updates = Updates(database.parent / "uploads")
@@ -132,7 +132,7 @@ class Agent(FakeAgent):
                 **self.states.table(),
                 **self.updates.table(),
                 **self.appliance.table(),
-                **self.alerts.table(),
+                **(self.alerts.table() | self.lists.table()),
             },
             allowed_uids={os.getuid()},
             on_close=self._closed,
@@ -258,6 +258,25 @@ class Alerts:
 
     def _test(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         self.asked.append(params)
+        if isinstance(self.answer, Problem):
+            raise self.answer
+        return self.answer
+
+
+class Lists:
+    """Lists of sets that are fetched: what each try gives, and of which sets."""
+
+    def __init__(self) -> None:
+        self.answer: dict[str, Any] | Problem = {
+            "fetched": True, "answer": "it was taken", "entries": 3, "took_ms": 12,
+        }  # fmt: skip
+        self.asked: list[str] = []
+
+    def table(self) -> dict[str, Handler]:
+        return {"set_refresh": self._refresh}
+
+    def _refresh(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        self.asked.append(params["id"])
         if isinstance(self.answer, Problem):
             raise self.answer
         return self.answer

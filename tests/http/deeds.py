@@ -213,6 +213,7 @@ STEPS: dict[str, Step] = {
     ),
     **collection("services", "service", {"id": "v1", "ports": ["80"]}, {"id": "v2"}),
     **collection("sets", "set", {"id": "s1"}, {"id": "s2"}),
+    "sets.refresh_set": ("set.refresh", post("/sets/s2/refresh")),
     **collection(
         "set-entries",
         "set_entry",

@@ -266,6 +266,14 @@ NOT_KNOWN = {
         edits(Set("seen", type="address", source="dynamic"), FirewallRule("shut", source_set="seen", **LAST)),
         "what the set seen has learnt",
     ),
+    "a set from a list in the web": (
+        HERE,
+        edits(
+            Set("drop", source="url", url="https://lists.example.net/"),
+            FirewallRule("shut", source_set="drop", **LAST),
+        ),
+        "what the set drop has from https://lists.example.net/",
+    ),
     "a session of SSH to somewhere else": (
         Caller("192.168.88.20", "192.168.99.1", 22, is_repeated=True),
         edits(OFFICE_LESS),

@@ -128,7 +128,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     hosts = HostServices.of(options)
     outside = Outside(options, secrets, NamingBackend(called, state_dir / "own-name"), frr, stack)
     made = {**combined.backends(held, links, state_dir, secrets, dialling), **outside.backends}
-    made |= {**hosts.backends, "routing": routing_protocols}
+    made |= {**hosts.backends, "routing": routing_protocols, "fetched_sets": outside.fetching.sets}
     made[BOUNDED_SOURCES.name] = bounds = BoundedSourcesBackend(datapath)
     executor = _executor(options, links, TablesBackend(datapath, lines), ports, modes, frr, made)
     events = stack.enter_context(closing(Events()))
@@ -151,6 +151,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     parts = (handlers, secrets, states, *beside, drops, *machine, *outside.answering, *logged)
     _serve(options, parts, handlers.closed, stack)
     stack.callback(_stop, clients)
+    outside.fetching.begin(configuration)
     names = LeaseNames(hosts.leases, hosts.dns, partial(host_services.asked_of, configuration))
     _begin((reconciler, guard, names, protocols.keeping(routing_protocols, configuration)), stack)
     found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
@@ -248,6 +249,7 @@ def _states(
         "dns-forward": hosts.dns.learn_forwards,
     }
     learnt = {**executor.learners(), **of_links}
+    learnt["set"] = joined(counted["set"], learnt["set"])
     learnt["management"] = joined(learnt["management"], executor.firewall.management)
     return States({**counted, **protocols.sources(frr, configuration), **learnt})
 

@@ -61,6 +61,7 @@ def sampler(
         watches,
         lookups,
         certificates=outside.certificates.looks,
+        sets=outside.fetching.looks,
         unpaced=configuration.executor.ports.unpaced,
     )
     looking.start()

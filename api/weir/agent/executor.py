@@ -18,6 +18,7 @@ from typing import Any
 
 from weir.adapters import sessions
 from weir.agent.delegations import Delegations
+from weir.agent.fetched import FetchedSets
 from weir.agent.leases import Leases
 from weir.agent.port_stages import FirewallStage, HtbStage, Ports, SetsStage
 from weir.agent.stages import (
@@ -57,6 +58,7 @@ from weir.parts.bridges import unconfigured_ports
 from weir.parts.delta import Step
 from weir.parts.effect import Sessions, by_object
 from weir.parts.explained import Line, unread
+from weir.parts.sets import Contents
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +101,7 @@ class Executor:
         leases: Leases | None = None,
         known_uplinks: Uplinks | None = None,
         delegations: Delegations | None = None,
+        fetched_sets: FetchedSets | None = None,
         parts: Parts = PARTS,
         **others: PartBackend[Any, Any, Any],
     ) -> None:
@@ -110,6 +113,7 @@ class Executor:
         self.leases = leases or Leases(None)
         self.uplinks = known_uplinks or Uplinks(None)
         self.delegations = delegations or Delegations(None)
+        self.fetched_sets = fetched_sets or FetchedSets()
         self.registered = parts
         self._ports = Ports(ports)
         own: dict[str, Any] = {"sets": sets, "firewall": firewall, "network": network, "tuning": tuning}
@@ -120,8 +124,8 @@ class Executor:
         if names != backends.keys():
             odd = ", ".join(sorted(names ^ backends.keys()))
             raise TypeError(f"each part needs one backend of its name; this does not fit: {odd}")
-        sets = SetsStage(self.sets)
-        rules = self._rules = FirewallStage(self.firewall, self._ports, sets)
+        sets = self._sets = SetsStage(self.sets, self.fetched_sets)
+        rules = self._rules = FirewallStage(self.firewall, self._ports, sets, self.fetched_sets)
         special: dict[str, Stage] = {
             SETS.name: sets,
             FIREWALL.name: rules,
@@ -145,6 +149,10 @@ class Executor:
             *map(stage_of, self.registered.after_shaping),
         ]
         return {stage.name: stage for stage in ordered}
+
+    def contents(self, wanted: Compiled) -> Contents:
+        """What the kernel's sets hold, those included that are fetched."""
+        return self._sets.wanted(Running(wanted))
 
     def learners(self) -> dict[Kind, Learn]:
         """Who knows the state of which kind, among the backends that are done by a daemon."""

@@ -12,7 +12,7 @@ from weir.backends.daemons import Learn
 from weir.compiler import Compiled
 from weir.model.objects import Kind
 from weir.model.problem import Unavailable
-from weir.parts import ROUTES, SETS
+from weir.parts import ROUTES
 from weir.parts.routes import RouteSpec
 from weir.parts.sets import Contents
 
@@ -27,7 +27,7 @@ def sources(frr: Frr, configuration: Configuration, counted: Learn) -> dict[Kind
         return configuration.compiled
 
     def heads() -> Contents:
-        return compiled().of(SETS)
+        return configuration.executor.contents(compiled())
 
     def routes() -> Mapping[str, RouteSpec]:
         return compiled().of(ROUTES)

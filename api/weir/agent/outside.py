@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who tells others outside what ails the router, what it logs, what it is called, and that it is this one;
-who comes in by SSH."""
+who fetches lists from others, and who comes in by SSH."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from contextlib import ExitStack
 from typing import Any
 
 from weir.adapters.frr import Frr
+from weir.adapters.kept_lists import KeptLists
 from weir.adapters.web_server import WebServer
 from weir.agent.alerts import Alerts
+from weir.agent.fetching import Fetching
 from weir.agent.log_targets import LogTargets
 from weir.agent.options import lasting, state_folder
 from weir.agent.orders import Orders
@@ -18,11 +20,12 @@ from weir.agent.secrets import Secrets
 from weir.agent.ssh_tickets import SshTickets
 from weir.backends.certificates import CertificatesBackend
 from weir.backends.daemons import Learn
+from weir.backends.fetched import FetchedBackend
 from weir.backends.held import HeldBackend
 from weir.backends.naming import NamingBackend
 from weir.backends.ssh import SshBackend
 from weir.model.objects import Kind
-from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, JOBS, LOGS, NAMING, SSH
+from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, FETCHED, JOBS, LOGS, NAMING, SSH
 from weir.parts.wireguard import Sealed
 
 
@@ -49,15 +52,17 @@ class Outside:
         )
         folder = state_folder(options) / "daemons" / "ssh"
         ssh = SshBackend(folder, lasting(options), is_unit=options.sets_clock)
-        self.answering = (self.alerts, SshTickets(ssh))
+        lists = KeptLists(lasting(options) / "fetched-sets")
+        self.fetching = Fetching(fetched := FetchedBackend(), lists, str(options.ca_bundle))
+        self.answering = (self.alerts, self.fetching, SshTickets(ssh))
         passing, look_s = state_folder(options), options.scan_interval_s
         orders = Orders(shown, lasting(options) / "acme", passing, options.ca_bundle, look_s)
         orders.start()
-        stack.callback(orders.stop)
         naming.changed = (frr.take_name, lambda _name: self._logs.rename())
-        stack.callback(self.alerts.stop)
-        stack.callback(self._logs.stop)
+        for stop in (orders.stop, self.fetching.stop, self.alerts.stop, self._logs.stop):
+            stack.callback(stop)
         self.sources: dict[Kind, Learn] = {
+            "set": self.fetching.learn,
             "alert-target": self.alerts.learn,
             "syslog-target": self._logs.learn,
             "identity": naming.learn,
@@ -68,6 +73,7 @@ class Outside:
         self.backends: dict[str, Any] = {
             ALERT_TARGETS.name: targets,
             ALERT_RULES.name: rules,
+            FETCHED.name: fetched,
             LOGS.name: logged,
             NAMING.name: naming,
             CERTIFICATES.name: shown,

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 
+from weir.agent.fetched import FetchedSets
 from weir.agent.stages import Asking, Execution, Job, PartStage, Running, Stage, Target
 from weir.backends.fast import Sight
 from weir.backends.firewall import FirewallBackend, FirewallWanted
@@ -19,10 +21,12 @@ from weir.backends.sets import SetsBackend, SetsDifference
 from weir.compiler import Plan, PortSpec
 from weir.model.objects import ConfigObject
 from weir.model.schedule import closed_windows
-from weir.parts import FIREWALL, SETS
+from weir.parts import FETCHED, FIREWALL, SETS
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
+from weir.parts.filter import looked_up
 from weir.parts.firewall import Rules
+from weir.parts.sets import Contents, SetsDelta
 
 
 class SetsStage(PartStage):
@@ -31,13 +35,29 @@ class SetsStage(PartStage):
 
     moves_ports = False
 
-    def __init__(self, backend: SetsBackend) -> None:
+    def __init__(self, backend: SetsBackend, fetched: FetchedSets) -> None:
         super().__init__(SETS, backend)
+        self._fetched = fetched
+
+    def is_touched(self, plan: Plan) -> bool:
+        return super().is_touched(plan) or FETCHED in plan.parts
+
+    def wanted(self, target: Target) -> Contents:
+        """With what is in fetched sets."""
+        own: Contents = target.of(SETS)
+        return {**own, **self._fetched.contents(target.of(FETCHED))}
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
-        delta = execution.plan.of(SETS)
-        if delta is not None:
-            yield Job(self, SetsDifference.of(delta, keeps=FIREWALL in execution.plan.parts))
+        delta, keeps = execution.plan.of(SETS), FIREWALL in execution.plan.parts
+        if FETCHED in execution.plan.parts:
+            job = self.job(self.wanted(execution.after))
+            yield Job(self, job.difference.keeping(self.backend.read())) if keeps else job
+        elif delta is not None:
+            yield self._by(delta, execution, keeps=keeps)
+
+    def _by(self, delta: SetsDelta, execution: Execution, *, keeps: bool) -> Job:
+        """What the plan says; what fetched sets hold stays."""
+        return Job(self, replace(SetsDifference.of(delta, keeps=keeps), after=self.wanted(execution.after)))
 
     def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
         """By the rules that look at them. An entry is done in less time than its sessions are counted in."""
@@ -45,10 +65,12 @@ class SetsStage(PartStage):
         yield from entries_judged(asking.changes, *rules, asking.sessions if asking.is_question else None)
 
     def job_behind_rules(self, execution: Execution) -> Job | None:
+        if FETCHED in execution.plan.parts:
+            return self.job(self.wanted(execution.after))
         delta = execution.plan.of(SETS)
         if delta is None or not any(change.gone for change in delta.changes):
             return None
-        return Job(self, SetsDifference.of(delta))
+        return self._by(delta, execution, keeps=False)
 
 
 class Ports:
@@ -144,9 +166,10 @@ class FirewallStage(PartStage):
 
     moves_ports = False
 
-    def __init__(self, backend: FirewallBackend, ports: Ports, sets: SetsStage) -> None:
+    def __init__(self, backend: FirewallBackend, ports: Ports, sets: SetsStage, fetched: FetchedSets) -> None:
         super().__init__(FIREWALL, backend)
         self._ports = ports
+        self._fetched = fetched
         self._sets = sets
         self.ports_stage = PortsStage(ports, self)
         self._now_local = datetime.min
@@ -157,7 +180,7 @@ class FirewallStage(PartStage):
 
     def wanted(self, target: Target) -> FirewallWanted:
         asked = self._ports.asked(target)
-        return self._with_devices(asked, self._ports.decide(asked))
+        return self._with_devices(asked, self._ports.decide(asked), target)
 
     def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
         """By the rules alone: what ports will do is not decided for a question."""
@@ -171,9 +194,12 @@ class FirewallStage(PartStage):
         before, self._now_local = self._now_local, now_local
         return closed_windows(windows, before) != closed_windows(windows, now_local)
 
-    def _with_devices(self, asked: PortsWanted, decisions: Mapping[str, Decision]) -> FirewallWanted:
+    def _with_devices(
+        self, asked: PortsWanted, decisions: Mapping[str, Decision], target: Target
+    ) -> FirewallWanted:
         closed = closed_windows({rule.time for rule in asked.rules}, self._now_local)
-        return FirewallWanted(tuple(asked.rules), self._ports.backend.flow_devices(decisions), closed)
+        rules = looked_up(asked.rules, self._fetched.looked_at(target.of(FETCHED)))
+        return FirewallWanted(tuple(rules), self._ports.backend.flow_devices(decisions), closed)
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
         if FIREWALL not in execution.plan.parts:
@@ -183,7 +209,7 @@ class FirewallStage(PartStage):
         tightened = self.ports_stage.tightened(wanted)
         if tightened is not None:
             yield tightened
-        yield self.job(self._with_devices(wanted, self._ports.would_be(wanted)))
+        yield self.job(self._with_devices(wanted, self._ports.would_be(wanted), execution.after))
         unnamed = self._sets.job_behind_rules(execution)
         if unnamed is not None:
             yield unnamed

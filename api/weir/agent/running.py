@@ -127,6 +127,15 @@ class RunningConfiguration:
                 if moved:
                     self.executor.firewall.forget_flows()
 
+    def follow_fetched(self, step: Callable[[], Sequence[str]]) -> bool:
+        """`step` changes a little of what sets have, and names the parts that have to follow; none: there is
+        no more to do, and the answer is False. That is no drift."""
+        with self.lock:
+            parts = step()
+            if parts and self._loaded:
+                self._sync(parts, "fetched")
+            return bool(parts)
+
     def follow_routing(self) -> None:
         """Which packets XDP may send by a port has changed with the routes. That is no drift."""
         with self.lock:

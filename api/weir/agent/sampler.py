@@ -24,7 +24,7 @@ from weir.agent.watch import Watch
 from weir.diagnosis.figures import in_figures
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.processors import UNITS, Spent, spent
-from weir.diagnosis.sample import CertificateLook, Chain, Port, Sample, UplinkLook
+from weir.diagnosis.sample import CertificateLook, Chain, Port, Sample, SetLook, UplinkLook
 from weir.diagnosis.shown import findings_json, trial_json
 from weir.diagnosis.symptom import Span
 from weir.model.problem import Invalid, NotFound, Problem, Unavailable
@@ -49,6 +49,7 @@ class Sampler:
         lookups: LookupTimes | None = None,
         counters: Counters | None = None,
         certificates: Callable[[], Mapping[str, CertificateLook]] = dict,
+        sets: Callable[[], Mapping[str, SetLook]] = dict,
         unpaced: Callable[[str], str] = lambda ifname: "",
     ) -> None:
         """`unpaced`: why `fq` does not work on an interface, "" as far as is known. `looked` gets the
@@ -61,6 +62,7 @@ class Sampler:
         self._period_s = period_s
         self._uplinks = uplinks
         self._certificates = certificates
+        self._sets = sets
         self._unpaced = unpaced
         self._lock = threading.Lock()
         self._findings = Findings()
@@ -123,6 +125,7 @@ class Sampler:
             "route_lookups": self._lookups.routes if self._lookups else lambda: None,
             "uplinks": self._uplinks,
             "certificates": self._certificates,
+            "sets": self._sets,
             **{name: watch.found for name, watch in self._watches.items()},
         }
         if self._taken % SELDOM == 0:

@@ -5,7 +5,7 @@ changed nftables since we did (docs/adr/0130)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from weir.adapters import nft, nft_elements
@@ -35,6 +35,8 @@ class SetsDifference:
     gone: list[str] = field(default_factory=list)
     after: Contents | None = None
     """What the kernel holds then, as far as this is all that is done."""
+    kept: Mapping[str, Collection[bytes]] = field(default_factory=dict)
+    """What it holds besides: sets that nobody wants, and that rules still name."""
 
     def __bool__(self) -> bool:
         return bool(self.made or self.changed or self.gone)
@@ -47,6 +49,10 @@ class SetsDifference:
             yield step("sets", "change", "set", text)
         for name in self.gone:
             yield step("sets", "remove", "set", f"the set {name}")
+
+    def keeping(self, held: Held) -> SetsDifference:
+        """The same, and no set is removed."""
+        return replace(self, gone=[], kept={name: held[name] for name in self.gone})
 
     @classmethod
     def of(cls, delta: SetsDelta, *, keeps: bool = False) -> SetsDifference:
@@ -124,7 +130,8 @@ class SetsBackend:
             wrong += [f"there is no set {head.name}" for head in difference.made if head.name not in names]
         refuse("sets", wrong)
         if difference.after is not None:
-            self._known = {head.name: values for head, values in difference.after.items()}
+            known = {head.name: values for head, values in difference.after.items()}
+            self._known = {**difference.kept, **known}
 
     def effects(self, look: Look[Held, Contents, SetsDifference]) -> Iterator[Effect]:
         return iter(())  # what rules make of it is said by them

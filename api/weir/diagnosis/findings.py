@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from weir.diagnosis import (
     certificates,
     drop_reasons,
+    fetched_sets,
     locks,
     ports,
     processors,
@@ -53,6 +54,8 @@ RULES: Sequence[tuple[Rule, tuple[str, ...], tuple[str, ...]]] = (
     (uplinks.down, ("uplink-down",), ("uplinks",)),
     (certificates.ending, ("certificate-ending",), ("certificates",)),
     (certificates.invalid, ("certificate-invalid",), ("certificates",)),
+    (fetched_sets.empty, ("set-not-fetched",), ("sets",)),
+    (fetched_sets.outdated, ("set-outdated",), ("sets",)),
 )
 """Each rule with the codes that it gives and the fields of `Sample` that it cannot do without."""
 WINDOWS = ("softirqs", "drop_reasons", "lock_waits")

@@ -164,6 +164,15 @@ class CertificateLook:
 
 
 @dataclass(frozen=True, slots=True)
+class SetLook:
+    """A set that is fetched. `empty_s`: for how long it has had nothing, since it was configured or the
+    agent started; `old_s`: for how long nothing could be fetched. None: it is not so."""
+
+    empty_s: float | None
+    old_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """`clock_s` is monotonic, `at_ms` the time of day. Of what is looked at less often a sample has the last
     look. `unseen` says for a look (`LOOKS` of `weir.diagnosis.texts`) why there was none."""
@@ -201,4 +210,6 @@ class Sample:
     """By their ids."""
     certificates: Mapping[str, CertificateLook] | None = None
     """Those in use, by their ids."""
+    sets: Mapping[str, SetLook] | None = None
+    """Those that are fetched, by their ids."""
     unseen: Mapping[str, str] = field(default_factory=dict)

@@ -49,6 +49,10 @@ _RENEW = Remedy(
     "Upload another chain and its key in one change. One by ACME is renewed by itself: "
     "its state says why its authority gave none.",
 )
+_LOOK_AT_SET = Remedy(
+    "look-at-set",
+    "The set's state says why the last try failed: mend its address, or the way there, and fetch it again.",
+)
 _WITHOUT_FQ = (
     Remedy(
         "remove-root",
@@ -291,6 +295,22 @@ AILMENTS: Mapping[str, Ailment] = {
         ),
         under_load=False,
     ),
+    "set-not-fetched": Ailment(
+        "state",
+        "warning",
+        "A set has nothing yet",
+        "Nothing could be fetched for the set {subject} for {empty_s}: rules that use it match nothing.",
+        (_LOOK_AT_SET,),
+        under_load=False,
+    ),
+    "set-outdated": Ailment(
+        "state",
+        "warning",
+        "A set is not brought up to date",
+        "The list of the set {subject} could not be fetched for {old_s}: the set keeps what it had.",
+        (_LOOK_AT_SET,),
+        under_load=False,
+    ),
 }  # fmt: skip
 
 LOOKS: Mapping[str, str] = {
@@ -310,6 +330,7 @@ LOOKS: Mapping[str, str] = {
     "lock_waits": "how long cores wait for locks, a sixteenth of the time",
     "uplinks": "whether the checks of uplinks are answered",
     "certificates": "how long certificates in use are valid",
+    "sets": "whether sets are fetched",
     "route_lookups": "how long a lookup of an IPv4 route takes",
     "reverse_path": "whether the kernel checks the way back to each source",
 }

@@ -32,6 +32,7 @@ from weir.http.resources import (
     revisions,
     search,
     security_keys,
+    sets,
     setup,
     speed,
     stats,
@@ -100,6 +101,7 @@ def resources() -> tuple[Resource, ...]:
         "interface": network.interfaces,
         "wireguard-peer": tunnels.resource,
         "alert-target": alerts.resource,
+        "set": sets.resource,
         "tuning": tuning.resource,
     }
     return (*_FIRST, *kinds.resources(own), *_LAST)

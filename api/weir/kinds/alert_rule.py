@@ -32,6 +32,8 @@ CODES = (
     "ring-overrun",
     "scan",
     "second-lookup",
+    "set-not-fetched",
+    "set-outdated",
     "slow-route-lookup",
     "socket-unread",
     "softirq-late",

@@ -89,7 +89,7 @@ def sets_fit(view: View, rule: FirewallRule) -> Iterator[Finding]:
                 "static-set",
                 rule,
                 field,
-                f"the set {item.id} is static, and rules can add to dynamic sets only",
+                f"the set {item.id} is of the source {item.source}, and rules can add to dynamic sets only",
             )
     if (rule.add_set is None) == (rule.action == "add-to-set"):
         yield error("add-set", rule, "add_set", "add-to-set needs a set, and no other action has one")

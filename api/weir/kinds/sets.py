@@ -7,17 +7,39 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Choice, Comment, Flag, Ref, Rows, SetMember, Text, When, Whole
+from weir.fields import (
+    OBJECT_IDS,
+    Choice,
+    Comment,
+    Flag,
+    Moment,
+    Ref,
+    Rows,
+    SetMember,
+    Text,
+    Url,
+    When,
+    Whole,
+)
 from weir.kinds.declaration import Declaration
-from weir.model.limits import MAX_EXACT, MAX_SET_ENTRIES, MAX_SET_TIMEOUT_S
+from weir.model.limits import (
+    MAX_EXACT,
+    MAX_REFRESH_S,
+    MAX_SET_ENTRIES,
+    MAX_SET_TIMEOUT_S,
+    MIN_REFRESH_S,
+)
 from weir.model.members import form_of
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, error, own
+from weir.model.rule import Rule, View, error, own, warning
 
 SHOWN_LEARNT = 100
 """So many learnt addresses are told of a set."""
-_LEARNS = When("source", ("dynamic",))
+MAX_ANSWER_CHARS = 400
+"""Of what went wrong with a list."""
+_LEARNS, _BY_URL = When("source", ("dynamic",)), When("source", ("url",))
+_IS_BOUNDED = When("source", ("dynamic", "url"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +63,9 @@ class Set(ConfigObject):
         Choice(
             "static",
             "dynamic",
+            "url",
             help="static: its entries are configured. dynamic: rules add addresses, which are forgotten "
-            "after a while.",
+            "after a while. url: it has the addresses of a list in the web, fetched again and again.",
         ),
     ] = "static"
     timeout_s: Annotated[
@@ -54,13 +77,34 @@ class Set(ConfigObject):
             when=_LEARNS,
         ),
     ] = 3600
+    url: Annotated[
+        str | None,
+        Url(
+            label="URL",
+            help="Where the list is: one address or prefix a line. Everybody who may read the configuration "
+            "sees it.",
+            example="https://lists.example.net/drop.txt",
+            when=_BY_URL,
+        ),
+    ] = None
+    refresh_s: Annotated[
+        int,
+        Whole(
+            MIN_REFRESH_S,
+            MAX_REFRESH_S,
+            label="Fetch again after",
+            help="After a try that failed it is fetched again sooner.",
+            when=_BY_URL,
+        ),
+    ] = 86_400
     max_entries: Annotated[
         int,
         Whole(
             1,
             MAX_SET_ENTRIES,
-            help="The most addresses of each family that the set learns.",
-            when=_LEARNS,
+            help="The most addresses of each family that the set learns, or entries of a list: a longer list "
+            "is not taken.",
+            when=_IS_BOUNDED,
             importance="folded",
         ),
     ] = 65_536
@@ -108,6 +152,22 @@ def learns_addresses(_view: View, item: Set) -> Iterator[Finding]:
         )
 
 
+def is_fetched_from_somewhere(_view: View, item: Set) -> Iterator[Finding]:
+    if item.source != "url":
+        return
+    if item.type != "address":
+        text = f"lists are of addresses, and this set holds type {item.type}"
+        yield error("fetched-set", item, "source", text)
+    if item.url is None:
+        yield error("set-incomplete", item, "url", "must be given where the source is url")
+    elif item.url.startswith("http:"):
+        text = "nobody checks who sends the list: who is on the way may say whom rules match; use https"
+        yield warning("list-in-the-clear", item, "url", text)
+
+
+_FILLED = {"dynamic": "learns its addresses from rules", "url": "has the addresses of a list"}
+
+
 def fits_its_set(view: View, entry: SetEntry) -> Iterator[Finding]:
     found = view.document.get("set", entry.set)
     if not isinstance(found, Set):
@@ -116,9 +176,9 @@ def fits_its_set(view: View, entry: SetEntry) -> Iterator[Finding]:
     if form != found.type:
         text = f"{entry.value} is of type {form}, and the set {entry.set} holds type {found.type}"
         yield error("wrong-type", entry, "value", text)
-    if found.source == "dynamic":
-        text = f"the set {entry.set} learns its addresses from rules and takes no configured entry"
-        yield error("dynamic-set", entry, "set", text)
+    if found.source != "static":
+        text = f"the set {entry.set} {_FILLED[found.source]} and takes no configured entry"
+        yield error(f"{'dynamic' if found.source == 'dynamic' else 'fetched'}-set", entry, "set", text)
 
 
 def holds_what_fits(view: View, item: Set) -> Iterator[Finding]:
@@ -128,12 +188,12 @@ def holds_what_fits(view: View, item: Set) -> Iterator[Finding]:
         (
             entry
             for entry in entries.get(item.id, ())
-            if item.source == "dynamic" or form_of(entry.value) != item.type
+            if item.source != "static" or form_of(entry.value) != item.type
         ),
         None,
     )
     if wrong is not None:
-        what = "learns its addresses" if item.source == "dynamic" else f"holds type {item.type}"
+        what = _FILLED.get(item.source, f"holds type {item.type}")
         text = f"set {item.id} {what}, and has the entry {wrong.value} ({wrong.id}): remove its entries first"
         yield error("set-has-entries", item, "type", text)
 
@@ -151,7 +211,7 @@ SET = Declaration(
     plural="sets",
     short="set",
     about="Sets of addresses, ports, interfaces or hardware addresses, for firewall rules.",
-    columns=("type", "source", "entries", "comment"),
+    columns=("type", "source", "entries", "fetched_at", "last_error", "comment"),
     state={
         "entries": Whole(
             0, MAX_EXACT, help="How much the kernel holds. A value that two entries say counts once."
@@ -162,12 +222,21 @@ SET = Declaration(
             by="address",
             help=f"What rules added to a dynamic set: {SHOWN_LEARNT} of it, those that stay longest first.",
         ),
+        "fetched_at": Moment(help="When its list was had last; after a restart known to the hour."),
+        "changed_at": Moment(help="When what is in its list was another than before."),
+        "next_at": Moment(label="Next try", help="When it is fetched again."),
+        "skipped": Whole(0, MAX_EXACT, help="Lines of its list that are no addresses."),
+        "last_error": Text(
+            MAX_ANSWER_CHARS,
+            help="Why the last try failed; what the set had before stays. Empty: it did not.",
+        ),
     },
     area="Firewall",
     purpose="A set holds addresses, ports, interfaces or hardware addresses. Firewall rules name it, "
     "and need not change when it does. 100,000 prefixes cost a packet one look for each prefix length.",
     rules=(
         Rule("learns-addresses", "set", learns_addresses, own("set"), True),
+        Rule("fetched-from", "set", is_fetched_from_somewhere, own("set"), True),
         Rule("holds-what-fits", "set", holds_what_fits, own("set"), True),
     ),
 )

@@ -14,6 +14,7 @@ from weir.parts.certificates import CERTIFICATES
 from weir.parts.dhcp import DHCP, DHCP_RELAYED
 from weir.parts.dhcp_relay import DHCP_RELAY
 from weir.parts.dns import DNS
+from weir.parts.fetched import FETCHED
 from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
 from weir.parts.jobs import JOBS
@@ -33,7 +34,7 @@ from weir.parts.wireguard import WIREGUARD
 
 PARTS = Parts(
     (
-        NAMING,
+        *(NAMING, FETCHED),
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
         *(
             ROUTING,
@@ -64,6 +65,7 @@ __all__ = [
     "DHCP_RELAY",
     "DHCP_RELAYED",
     "DNS",
+    "FETCHED",
     "FIREWALL",
     "FORWARDING",
     "JOBS",

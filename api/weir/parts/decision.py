@@ -158,6 +158,10 @@ class Rules:
         if lookup.is_learnt:
             _say(walk, f"{_name(rule)} looks at what the set {name} has learnt; it is taken not to match")
             return False
+        if lookup.origin:
+            where = f"what the set {name} has from {lookup.origin}"
+            _say(walk, f"{_name(rule)} looks at {where}; it is taken not to match")
+            return False
         if lookup.what == "dport":
             return any(packet.port in ports for ports in self._members.ports.get(name, ()))
         if lookup.what == "iifname":

@@ -9,7 +9,7 @@ length of prefix that it has; so that a packet matches once, these lead to a cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -19,6 +19,7 @@ from weir.kinds.sets import Set
 from weir.kinds.source_limit import OVER
 from weir.model.document import Document
 from weir.model.prefix import WIDTH, parse_prefix
+from weir.parts.fetched import origin_of
 from weir.parts.head import Head
 from weir.parts.rule import Family, Lookup, PacketRule
 from weir.parts.sets import learnt_heads
@@ -72,6 +73,22 @@ class NamedByRules:
 def compiled(rule: FirewallRule, sets: tuple[Named, ...], service: Service | None) -> tuple[PacketRule, ...]:
     """What one rule becomes. It is remembered: of thousands of rules a commit changes one."""
     return tuple(_Compiled(rule, sets, service).rules())
+
+
+def looked_up(rules: Iterable[PacketRule], heads: Iterable[Head]) -> Iterator[PacketRule]:
+    """The rules with a look for each of the kernel's sets that fetched sets have now; with none where nothing
+    was fetched yet, so that the rule matches nothing."""
+    by_name: dict[str, list[Head]] = {}
+    for head in sorted(heads, key=lambda head: -head.length):
+        by_name.setdefault(head._replace(length=0).name, []).append(head)
+    for rule in rules:
+        if not (rule.lookups and rule.lookups[0].origin):  # it is the only one of its rule then
+            yield rule
+            continue
+        (lookup,) = rule.lookups
+        for head in by_name.get(lookup.set, ()):
+            own = lookup._replace(set=head.name, length=head.length, origin="")
+            yield replace(rule, lookups=(own,))
 
 
 def chain_of(name: str) -> str:
@@ -161,9 +178,10 @@ class _Compiled:
         destinations = tuple(text for text in rule.destination if parse_prefix(text).family == family)
         if not all(alternatives):
             return
-        single = tuple(found[0] for found in alternatives if len(found) == 1)
+        several = [found for found in alternatives if len(found) > 1 or found[0].origin]
+        single = tuple(found[0] for found in alternatives if found not in several)
         match = replace(match, sources=sources, destinations=destinations, lookups=single)
-        yield from self._led(match, [found for found in alternatives if len(found) > 1], name)
+        yield from self._led(match, several, name)
 
     def _led(self, match: PacketRule, stages: list[list[Lookup]], name: str) -> Iterator[PacketRule]:
         """The match, and where it leads to until the packet has its verdict."""
@@ -219,6 +237,9 @@ class _Compiled:
         item = self._set(set_id)
         if item is None or item.disabled:
             return []
+        if origin := origin_of(item):
+            head = Head(set_id, "ipv6_addr" if family == 6 else "ipv4_addr")
+            return [Lookup(end, head.name, family, origin=origin)]
         heads = learnt_heads(item) if item.source == "dynamic" else self._sets[set_id][1]
         found = []
         for head in heads:

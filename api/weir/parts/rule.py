@@ -23,13 +23,17 @@ FORWARDING = (CLAMP, "forward", *NAT_CHAINS)
 
 
 class Lookup(NamedTuple):
-    """What of a packet is in a set: `saddr`, `daddr` (cut to `length`), `ether`, `iifname` or `dport`."""
+    """What of a packet is in a set: `saddr`, `daddr` (cut to `length`), `ether`, `iifname` or `dport`.
+
+    With an `origin` the set is fetched from there, and which lengths it has is known to the agent alone: this
+    stands for a look for each of them (`weir.parts.filter.looked_up`)."""
 
     what: str
     set: str
     family: Family = 0
     length: int = 0
     is_learnt: bool = False
+    origin: str = ""
 
 
 class SourceBound(NamedTuple):

@@ -33,6 +33,7 @@ from weir.service.running_document import Running
 from weir.service.sealing import SealingService
 from weir.service.second_factor import SecondFactorService
 from weir.service.security_keys import SecurityKeyService
+from weir.service.sets import SetService
 from weir.service.setup import SetupService
 from weir.service.speed import SpeedTests
 from weir.service.ssh import SshService
@@ -94,6 +95,7 @@ class Service:
         self.speed = SpeedTests(agent, self.config, self.audit)
         self.tools = ToolService(agent, self.audit, self.speed)
         self.alerts = AlertService(agent, self.audit)
+        self.sets = SetService(agent, self.audit)
         self.decisions = DecisionService(self.config)
         self.path = PathService(agent, self.config, self.candidates, self.decisions, self.audit)
         self.leases = LeaseService(agent)

@@ -2685,6 +2685,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sets/{set_id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                set_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fetch the list of a set now
+         * @description As the set is configured now, whenever it is due. It takes 75 seconds at most. A list that cannot be had
+         *     or is not taken is no error of this request: see `fetched`.
+         */
+        post: operations["refresh_set"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/set-entries": {
         parameters: {
             query?: never;
@@ -11886,6 +11909,16 @@ export interface components {
             entries: number | null;
             /** @description What rules added to a dynamic set: 100 of it, those that stay longest first. */
             learnt: components["schemas"]["LearntAddress"][] | null;
+            /** @description When its list was had last; after a restart known to the hour. */
+            fetched_at: string | null;
+            /** @description When what is in its list was another than before. */
+            changed_at: string | null;
+            /** @description When it is fetched again. */
+            next_at: string | null;
+            /** @description Lines of its list that are no addresses. */
+            skipped: number | null;
+            /** @description Why the last try failed; what the set had before stays. Empty: it did not. */
+            last_error: string | null;
         };
         SetState: {
             id: string;
@@ -11901,6 +11934,8 @@ export interface components {
             type: string;
             source: string;
             timeout_s: number;
+            url: string | null;
+            refresh_s: number;
             max_entries: number;
             comment: string;
             disabled: boolean;
@@ -11921,18 +11956,28 @@ export interface components {
              */
             type: "address" | "port" | "interface" | "mac";
             /**
-             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while.
+             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again.
              * @default static
              * @enum {string}
              */
-            source: "static" | "dynamic";
+            source: "static" | "dynamic" | "url";
             /**
              * @description How long an address stays in the set after it was last added.
              * @default 3600
              */
             timeout_s: number;
             /**
-             * @description The most addresses of each family that the set learns.
+             * @description Where the list is: one address or prefix a line. Everybody who may read the configuration sees it.
+             * @default null
+             */
+            url: string | null;
+            /**
+             * @description After a try that failed it is fetched again sooner.
+             * @default 86400
+             */
+            refresh_s: number;
+            /**
+             * @description The most addresses of each family that the set learns, or entries of a list: a longer list is not taken.
              * @default 65536
              */
             max_entries: number;
@@ -11956,18 +12001,28 @@ export interface components {
              */
             type: "address" | "port" | "interface" | "mac";
             /**
-             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while.
+             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again.
              * @default static
              * @enum {string}
              */
-            source: "static" | "dynamic";
+            source: "static" | "dynamic" | "url";
             /**
              * @description How long an address stays in the set after it was last added.
              * @default 3600
              */
             timeout_s: number;
             /**
-             * @description The most addresses of each family that the set learns.
+             * @description Where the list is: one address or prefix a line. Everybody who may read the configuration sees it.
+             * @default null
+             */
+            url: string | null;
+            /**
+             * @description After a try that failed it is fetched again sooner.
+             * @default 86400
+             */
+            refresh_s: number;
+            /**
+             * @description The most addresses of each family that the set learns, or entries of a list: a longer list is not taken.
              * @default 65536
              */
             max_entries: number;
@@ -11997,18 +12052,28 @@ export interface components {
              */
             type: "address" | "port" | "interface" | "mac";
             /**
-             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while.
+             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again.
              * @default static
              * @enum {string}
              */
-            source: "static" | "dynamic";
+            source: "static" | "dynamic" | "url";
             /**
              * @description How long an address stays in the set after it was last added.
              * @default 3600
              */
             timeout_s: number;
             /**
-             * @description The most addresses of each family that the set learns.
+             * @description Where the list is: one address or prefix a line. Everybody who may read the configuration sees it.
+             * @default null
+             */
+            url: string | null;
+            /**
+             * @description After a try that failed it is fetched again sooner.
+             * @default 86400
+             */
+            refresh_s: number;
+            /**
+             * @description The most addresses of each family that the set learns, or entries of a list: a longer list is not taken.
              * @default 65536
              */
             max_entries: number;
@@ -12030,18 +12095,31 @@ export interface components {
              */
             type?: "address" | "port" | "interface" | "mac" | null;
             /**
-             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while.
+             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again.
              * @enum {string|null}
              */
-            source?: "static" | "dynamic" | null;
+            source?: "static" | "dynamic" | "url" | null;
             /** @description How long an address stays in the set after it was last added. */
             timeout_s?: number | null;
-            /** @description The most addresses of each family that the set learns. */
+            /** @description Where the list is: one address or prefix a line. Everybody who may read the configuration sees it. */
+            url?: string | null;
+            /** @description After a try that failed it is fetched again sooner. */
+            refresh_s?: number | null;
+            /** @description The most addresses of each family that the set learns, or entries of a list: a longer list is not taken. */
             max_entries?: number | null;
             /** @description A note for people. */
             comment?: string | null;
             /** @description A disabled set is kept; rules that use it match nothing. */
             disabled?: boolean | null;
+        };
+        SetRefresh: {
+            /** @description Whether the list was taken, or is as it was; if not, the set keeps its own. */
+            fetched: boolean;
+            /** @description What became of it, or what went wrong. */
+            answer: string;
+            /** @description What the list has that the set was filled with last. */
+            entries: number;
+            took_ms: number;
         };
         SetEntry: {
             id: string;
@@ -13590,7 +13668,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13618,7 +13696,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13652,7 +13730,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13678,7 +13756,7 @@ export interface components {
              */
             severity?: "notice" | "warning" | "error" | null;
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /** @description A finding that lasts is told again after that time. 0: it is not. */
@@ -17156,6 +17234,8 @@ export interface components {
             type: string;
             source: string;
             timeout_s: number;
+            url: string | null;
+            refresh_s: number;
             max_entries: number;
             comment: string;
             disabled: boolean;
@@ -29576,6 +29656,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SetState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    refresh_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                set_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SetRefresh"];
                 };
             };
             default: components["responses"]["PROBLEM"];

@@ -27,6 +27,8 @@ const FOUND: Readonly<Record<string, string>> = {
   "uplink-down": "/uplinks",
   "certificate-ending": "/certificates",
   "certificate-invalid": "/certificates",
+  "set-not-fetched": "/sets",
+  "set-outdated": "/sets",
   "one-lock": "/interfaces",
   "ring-overrun": "/interfaces",
 };

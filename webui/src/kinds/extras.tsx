@@ -11,6 +11,7 @@ export interface ExtraProps {
 export const EXTRAS: Readonly<Record<string, ComponentType<ExtraProps>>> = {
   "wireguard-peer": lazy(() => import("./wireguard/ClientPanel")),
   "alert-target": lazy(() => import("./alert/TestPanel")),
+  set: lazy(() => import("./firewall/RefreshPanel")),
 };
 
 const Ports = lazy(() => import("./interface/Ports"));
