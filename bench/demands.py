@@ -88,6 +88,7 @@ RELEASE = {
     "set-100k-load": most(6, 3),
     "set-entry-one": most(30, 10),
     "rule-one": most(100, 30),
+    "rule-one-2k": most(50, 15),
     "route-one": most(60, 20),
     "bgp-neighbor-one": most(2000, 500),
     "unlimited-worst": most(2, 0.3),

@@ -134,7 +134,7 @@ GROUPS: dict[str, Group] = {
             "live-sort-100k",
         ),
     ),
-    "sets": Group(sets.run, 900, ("set-100k-load", "set-entry-one", "rule-one")),
+    "sets": Group(sets.run, 900, ("set-100k-load", "set-entry-one", "rule-one", "rule-one-2k")),
     "growth": Group(growth.run, 1800, ("store-growth",)),
     "likeness": Group(likeness.run, 900, ("unlike-frames",)),
     "routes": Group(routing.routes, 1800, ("route-one",)),

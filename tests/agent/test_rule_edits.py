@@ -35,9 +35,10 @@ def done(held: Table, steps: list[Command]) -> list[str]:
             case "delete":
                 rows.remove(next(row for row in rows if row[0] == said["handle"]))
             case "add":
-                rows.insert(said.get("index", len(rows) - 1) + 1, (0, said["comment"]))
+                rows.append((0, said["comment"]))
             case "insert":
-                rows.insert(0, (0, said["comment"]))
+                before = next(at for at, row in enumerate(rows) if row[0] == said["handle"])
+                rows.insert(before, (0, said["comment"]))
     return [comment for _, comment in rows]
 
 
@@ -63,6 +64,17 @@ def test_any_change_leads_to_what_is_wanted() -> None:
         new = [rule(number) for number in rng.sample(range(12), rng.randrange(10))]
         held = table(old, is_held=True)
         assert done(held, commands(held, table(new))) == [comment for comment, _ in new]
+
+
+@pytest.mark.parametrize(("place", "to"), [(3, COUNT - 5), (COUNT - 5, 3), (0, COUNT - 1), (COUNT - 1, 0)])
+def test_a_move_of_one_rule_moves_no_other(place: int, to: int) -> None:
+    rules = [rule(number) for number in range(COUNT)]
+    moved = [*rules[:place], *rules[place + 1 :]]
+    moved.insert(to, rules[place])
+    held = table(rules, is_held=True)
+    steps = commands(held, table(moved))
+    assert len(steps) == 2
+    assert done(held, steps) == [comment for comment, _ in moved]
 
 
 def test_where_much_differs_a_chain_is_filled_again() -> None:

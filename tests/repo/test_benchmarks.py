@@ -52,6 +52,7 @@ change-during-50k-p99 3 0.5
 set-100k-load 6 3
 set-entry-one 30 10
 rule-one 100 30
+rule-one-2k 50 15
 route-one 60 20
 bgp-neighbor-one 2000 500
 unlimited-worst 2 0.3

@@ -52,3 +52,11 @@ def messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         length, kind, _, number, _ = _HEADER.unpack_from(data, at)
         yield kind, number, data[at + _HEADER.size : at + length]
         at += (length + 3) & ~3
+
+
+def attributes(data: bytes, at: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Type, without its flags, and value of each attribute from a byte on."""
+    while at + _ATTRIBUTE.size <= len(data):
+        length, kind = _ATTRIBUTE.unpack_from(data, at)
+        yield kind & 0x3FFF, data[at + _ATTRIBUTE.size : at + length]
+        at += (length + 3) & ~3

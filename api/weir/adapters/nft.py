@@ -12,13 +12,14 @@ each set, which takes a second with 100,000 of them (1.0.6).
 from __future__ import annotations
 
 import json
+import logging
 import marshal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from weir.adapters.nft_canonical import Expression, canonical
 from weir.adapters.nft_commands import FAMILY as FAMILY
@@ -32,9 +33,12 @@ from weir.adapters.nft_commands import agree as agree
 from weir.adapters.nft_commands import commands as commands
 from weir.adapters.nft_commands import flow_reset as flow_reset
 from weir.adapters.nft_commands import from_nothing as from_nothing
+from weir.adapters.nft_edits import Edits, edits_of, read_back, send
 from weir.adapters.nft_elements import generation
 from weir.adapters.process import run
 from weir.model.problem import ApplyFailed, Unavailable
+
+log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 30.0
 _STDIN = "/proc/self/fd/0"
@@ -50,10 +54,27 @@ _LEGACY_TABLES = ("ip_tables_names", "ip6_tables_names")
 
 
 def apply(steps: Sequence[Command]) -> None:
-    """Do it: all of it or nothing. Raises `ApplyFailed` with what nft said."""
-    text = json.dumps({"nftables": list(steps)})
+    """Do it: all of it or nothing. Raises `ApplyFailed` with what nft said.
+
+    A few rules of the table that was read last go by netlink, without nft; what the kernel refuses of them is
+    asked of nft, which has words for it.
+    """
     with transaction():
-        run(["nft", "-j", "-f", _STDIN], text=text, timeout_s=_TIMEOUT_S)
+        if not _edited(steps):
+            text = json.dumps({"nftables": list(steps)})
+            run(["nft", "-j", "-f", _STDIN], text=text, timeout_s=_TIMEOUT_S)
+
+
+def _edited(steps: Sequence[Command]) -> bool:
+    global _made
+    reading, now = _read, _state_of_namespace()
+    if not _edits or reading is None or reading.table is None or reading.state != now:
+        return False
+    edits = edits_of(steps, reading.table)
+    if edits is None or not send(edits, now.generation):
+        return False
+    _made = reading, edits
+    return True
 
 
 def refused_rule(steps: Sequence[Command]) -> str:
@@ -145,31 +166,104 @@ def flow_expression() -> Expression:
     return {"flow": {"op": "add", "flowtable": f"@{FLOW_TABLE}"}}
 
 
-def ruleset() -> list[dict[str, Any]]:
-    """All that nftables holds in this network namespace but the elements of sets. Raises as `listing`.
+class _State(NamedTuple):
+    """What may only differ where somebody changed nftables, or an interface came or went, which takes devices
+    from flow tables."""
+
+    namespace: int
+    generation: int
+    interfaces: frozenset[tuple[int, str]]
+
+
+class Reading(NamedTuple):
+    """Our table, and what else there is; `by_nft` is not so where netlink alone told what a change made."""
+
+    state: _State
+    others: Sequence[dict[str, Any]]
+    table: Table | None
+    by_nft: bool
+
+
+_read: Reading | None = None
+_made: tuple[Reading, Edits] | None = None
+"""What was done by netlink last, and what was read before."""
+_doubted: Reading | None = None
+"""What netlink told, for the next listing to agree with."""
+_edits = True
+"""Whether nft reads what netlink writes as it is meant; so far it does."""
+
+
+def ruleset() -> Sequence[dict[str, Any]]:
+    """All that nftables holds in this network namespace but for our table (`read_table`) and the elements of
+    sets. Raises as `listing`.
 
     A commit looks at it in several places: it is read again when a transaction was made since, by anybody,
-    or an interface came or went, which takes devices from flow tables. What counters say may be older.
+    or an interface came or went. What counters say may be older.
     """
+    return reading().others
+
+
+def read_table() -> Table | None:
+    """Our table as the kernel holds it; None when there is none. Raises as `ruleset`."""
+    return reading().table
+
+
+def look_again() -> None:
+    """What only netlink told of a change is asked of nft as well, by who reads next. Where nft does not say
+    the same, rules are changed by nft alone from then on."""
+    global _read, _doubted
+    if _read is not None and not _read.by_nft:
+        _doubted, _read = _read, None
+
+
+def reading() -> Reading:
+    """`read_table` and `ruleset` in one look. Raises as `ruleset`."""
     global _read
-    now = _state_of_namespace()
-    if _read is None or _read[0] != now:
-        _read = now, counted_ruleset()
-    return _read[1]
+    now, known = _state_of_namespace(), _read
+    if known is None or known.state != now:
+        known = _read = _followed(now) or _listed(now)
+    return known
+
+
+def _followed(now: _State) -> Reading | None:
+    """After a change by netlink, and nothing else, of what was read last: what it changed is read by netlink.
+    None where that is not known, or is not as it was said."""
+    if _made is None or _made[0] is not _read:
+        return None
+    before, edits = _made
+    if before.table is None or now != before.state._replace(generation=before.state.generation + 1):
+        return None
+    table = read_back(edits, before.table)
+    return (
+        None if table is None or _state_of_namespace() != now else Reading(now, before.others, table, False)
+    )
+
+
+def _listed(now: _State) -> Reading:
+    global _edits, _doubted
+    items = counted_ruleset()
+    own = of_table(TABLE, items)
+    ids = set(map(id, own))
+    found = Reading(now, [item for item in items if id(item) not in ids], _parsed(own), True)
+    doubted, _doubted = _doubted, None
+    if (
+        doubted is not None
+        and doubted.state == now == _state_of_namespace()
+        and not agree(found.table, doubted.table)
+    ):
+        _edits = False
+        log.error("nft reads rules otherwise than netlink wrote them: from now on nft writes them")
+    return found
 
 
 def counted_ruleset() -> list[dict[str, Any]]:
-    """As `ruleset`, with what counters say at this moment."""
+    """All of it, with what counters say at this moment."""
     return listing("-t", "list", "ruleset")
-
-
-_State = tuple[int, int, frozenset[tuple[int, str]]]
-_read: tuple[_State, list[dict[str, Any]]] | None = None
 
 
 def _state_of_namespace() -> _State:
     namespace = Path("/proc/thread-self/ns/net").stat().st_ino
-    return namespace, generation(), frozenset(socket.if_nameindex())
+    return _State(namespace, generation(), frozenset(socket.if_nameindex()))
 
 
 def foreign_forwarding_chain(items: Sequence[dict[str, Any]] | None = None) -> str:
@@ -197,20 +291,6 @@ def foreign_forwarding_chain(items: Sequence[dict[str, Any]] | None = None) -> s
 
 def _place(item: dict[str, Any], name: str) -> tuple[str, str, str]:
     return str(item.get("family")), str(item.get("table")), str(item.get(name))
-
-
-def read_table(items: Sequence[dict[str, Any]] | None = None) -> Table | None:
-    """Our table as the kernel holds it; None when there is none."""
-    global _last
-    given = ruleset() if items is None else items
-    last = _last
-    if last is None or last[0] is not given:
-        last = _last = given, _parsed(of_table(TABLE, given))
-    return last[1]
-
-
-_last: tuple[Sequence[dict[str, Any]], Table | None] | None = None
-"""What was listed last, and our table in it: a commit asks several times."""
 
 
 def _parsed(listed: Sequence[dict[str, Any]]) -> Table | None:

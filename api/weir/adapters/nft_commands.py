@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -67,11 +68,11 @@ def commands(held: Table | None, wanted: Table | None) -> list[Command]:
     before = held or Table({})
     refilled = _refilled(before, wanted)
     resets_flows = before.flow_devices != wanted.flow_devices or bool(refilled & _seen_by_flows(wanted))
-    whole = set[str]()
+    fresh = None
     if resets_flows and (before.flow_devices or wanted.flow_devices):
-        whole = {FLOW_CHAIN} & (before.chains.keys() | wanted.chains.keys())
-        refilled |= whole
-    edits = {name: edit for name in refilled - whole if (edit := _edit_of(name, before, wanted)) is not None}
+        refilled |= {FLOW_CHAIN} & (before.chains.keys() | wanted.chains.keys())
+        fresh = _flow_rule(wanted)
+    edits = {name: edit for name in refilled if (edit := _edit_of(name, before, wanted, fresh)) is not None}
     refilled -= edits.keys()
     return [
         *start,
@@ -84,31 +85,71 @@ def commands(held: Table | None, wanted: Table | None) -> list[Command]:
 
 
 class _Edit(NamedTuple):
-    """Rules of one chain by handle that go, and those that come behind the first `stays`."""
+    """Rules of one chain by handle that go; and those that come, each with the handle of the rule before
+    which it does, 0 = at the end."""
 
     gone: Sequence[int]
-    come: Sequence[Rule]
-    stays: int
+    come: Sequence[tuple[int, Rule]]
 
     def put_in(self, chain: str) -> Iterator[Command]:
-        """Each directly behind the same rule, or at the beginning; so the last one comes first."""
-        for rule in reversed(self.come):
-            if self.stays:
-                yield _rule(chain, rule, index=self.stays - 1)
-            else:
-                yield _rule(chain, rule, "insert")
+        """In their order: those that come before the same rule follow each other. (nft's JSON takes a handle
+        for a place in `insert` alone; an `index` makes it read all rules.)"""
+        for handle, rule in self.come:
+            yield _rule(chain, rule, "insert", handle=handle) if handle else _rule(chain, rule)
 
 
-def _edit_of(name: str, held: Table, wanted: Table) -> _Edit | None:
-    """None where a chain is better filled again."""
+def _edit_of(name: str, held: Table, wanted: Table, fresh: Rule | None) -> _Edit | None:
+    """None where a chain is better filled again. A rule that is `fresh` does not stay, although it is asked
+    for: it is made again."""
     old, new = held.chains.get(name), wanted.chains.get(name)
     if old is None or new is None or _head(old) != _head(new) or len(old.handles) != len(old.rules):
         return None
-    most = min(len(old.rules), len(new.rules))
-    same = next((at for at in range(most) if old.rules[at] != new.rules[at]), most)
-    end = next((at for at in range(most - same) if old.rules[-1 - at] != new.rules[-1 - at]), most - same)
-    gone, come = old.handles[same : len(old.rules) - end], new.rules[same : len(new.rules) - end]
-    return _Edit(gone, come, same) if len(gone) + len(come) <= MOST_EDITS else None
+    stays = [(at, to) for at, to in _staying(old.rules, new.rules) if new.rules[to] != fresh]
+    if len(old.rules) + len(new.rules) - 2 * len(stays) > MOST_EDITS:
+        return None
+    kept = {at for at, _ in stays}
+    gone = [handle for at, handle in enumerate(old.handles) if at not in kept]
+    come, begin = [], 0
+    for handle, end in [*((old.handles[at], to) for at, to in stays), (0, len(new.rules))]:
+        come += [(handle, rule) for rule in new.rules[begin:end]]
+        begin = end + 1
+    return _Edit(gone, come)
+
+
+def _staying(old: Sequence[Rule], new: Sequence[Rule]) -> list[tuple[int, int]]:
+    """Places before and after of the rules that need not be touched, as many as there are: the same at both
+    ends, and between them the longest series that kept its order (patience sorting)."""
+    most = min(len(old), len(new))
+    same = next((at for at in range(most) if old[at] != new[at]), most)
+    end = next((at for at in range(most - same) if old[-1 - at] != new[-1 - at]), most - same)
+    places: dict[Rule, list[int]] = {}
+    for at in range(len(old) - end - 1, same - 1, -1):
+        places.setdefault(old[at], []).append(at)
+    tops: list[int] = []
+    piles: list[tuple[int, int, Any]] = []
+    """On top of each pile: place before, place after, and what was on top of the pile before it then."""
+    for to in range(same, len(new) - end):
+        here = places.get(new[to])
+        if here:
+            at = here.pop()
+            pile = bisect_left(tops, at)
+            row = at, to, piles[pile - 1] if pile else None
+            tops[pile : pile + 1], piles[pile : pile + 1] = [at], [row]
+    between = []
+    top = piles[-1] if piles else None
+    while top is not None:
+        between.append((top[0], top[1]))
+        top = top[2]
+    first = [(at, at) for at in range(same)]
+    last = [(len(old) - at, len(new) - at) for at in range(end, 0, -1)]
+    return [*first, *reversed(between), *last]
+
+
+def _flow_rule(table: Table) -> Rule | None:
+    """The rule that names the flow table, which goes and comes with it."""
+    chain = table.chains.get(FLOW_CHAIN)
+    rules = () if chain is None else chain.rules
+    return next((rule for rule in rules if any(text.startswith('{"flow":') for text in rule[1])), None)
 
 
 def _taken_out(chain: str, handle: int) -> Command:
@@ -177,7 +218,7 @@ def _command(verb: str, what: str, name: str, **said: Any) -> Command:
 
 
 def _rule(chain: str, rule: Rule, verb: str = "add", **place: int) -> Command:
-    """`index`: that of the rule behind which it is added. (nft 1.0.6 takes no handle for that in JSON.)"""
+    """`handle`: that of the rule before which it is inserted."""
     comment, expressions = rule
     said = {**place, **({"comment": comment} if comment else {})}
     expr = [json.loads(expression) for expression in expressions]
@@ -190,12 +231,19 @@ def flow_reset(table: Table) -> list[Command]:
         return []
     chain = table.chains[FLOW_CHAIN]
     devices = list(table.flow_devices)
-    return [
-        _command("flush", "chain", FLOW_CHAIN),
+    edit = _edit_of(FLOW_CHAIN, table, table, _flow_rule(table))
+    made = (
         _command("delete", "flowtable", FLOW_TABLE),
         _command("add", "flowtable", FLOW_TABLE, hook="ingress", prio=0, dev=devices),
-        *(_rule(FLOW_CHAIN, rule) for rule in chain.rules),
-    ]
+    )
+    if edit is None:
+        return [
+            _command("flush", "chain", FLOW_CHAIN),
+            *made,
+            *(_rule(FLOW_CHAIN, rule) for rule in chain.rules),
+        ]
+    gone = [_taken_out(FLOW_CHAIN, handle) for handle in edit.gone]
+    return [*gone, *made, *edit.put_in(FLOW_CHAIN)]
 
 
 def _head(chain: Chain) -> dict[str, Any]:

@@ -180,6 +180,7 @@ class Reconciler:
         return HEAD_POLL_S
 
     def _scan(self) -> float:
+        self._configuration.look_again()
         self._configuration.reconcile(self._configuration.executor.scanned())
         return self._scan_s
 

@@ -105,6 +105,11 @@ class RunningConfiguration:
                 return Synced()
             return self._sync(parts, "drift")
 
+    def look_again(self) -> None:
+        """What netlink alone told of a change is not relied on by who reads next."""
+        with self.lock:
+            self.executor.firewall.look_again()
+
     def take_lease(self, ifname: str, lease: Lease | None) -> None:
         """A DHCP server gave or refused an address: bring it to the kernel. That is no drift."""
         with self.lock:

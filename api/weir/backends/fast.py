@@ -19,6 +19,7 @@ from weir.adapters.netlink import Link
 from weir.adapters.xdp_features import ALL, XdpFeature
 from weir.backends.members import NOBODY_YIELDS, Yielding
 from weir.backends.modes import Decision
+from weir.backends.remembered import Remembered
 from weir.backends.stacking import stacking
 from weir.compiler.types import PortSpec
 from weir.parts.filter import OUTGOING
@@ -46,6 +47,10 @@ class Sight:
 
     @classmethod
     def of(cls, rules: Sequence[PacketRule], foreign: str) -> Sight:
+        return replace(_sight(tuple(rules)), foreign=foreign)
+
+    @classmethod
+    def _of(cls, rules: Sequence[PacketRule]) -> Sight:
         ends = [
             frozenset((*rule.in_interfaces, *rule.in_members, *rule.out_interfaces))
             for rule in rules
@@ -53,11 +58,14 @@ class Sight:
         ]
         named = _named(rules) if all(ends) else frozenset[str]()
         tracked = any(rule.verdict == "bound" for rule in rules)
-        return cls(bool(ends), foreign, named, tracked, next(filter(None, map(_looks_at_each, rules)), ""))
+        return cls(bool(ends), "", named, tracked, next(filter(None, map(_looks_at_each, rules)), ""))
 
     def filters(self, ifname: str) -> bool:
         """Whether rules of ours may match what is forwarded by the interface."""
         return self.filtered and (not self.named or ifname in self.named)
+
+
+_sight = Remembered(Sight._of)
 
 
 def _named(rules: Sequence[PacketRule]) -> frozenset[str]:

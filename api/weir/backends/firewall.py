@@ -16,6 +16,7 @@ from weir.adapters.nft import Chain, Table
 from weir.adapters.nft_canonical import canonical
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.nft_rules import match, texts
+from weir.backends.remembered import Remembered
 from weir.backends.rule_effects import EVERYBODY, judged_otherwise, kept_out
 from weir.backends.rules_explained import explain_bound, explain_rules
 from weir.kinds.dhcp_server import DhcpServer
@@ -137,8 +138,12 @@ class FirewallBackend:
         """Why the kernel does not count connections by source, "" = it does, or nobody asked it to."""
 
     def read(self) -> FirewallHeld:
-        items = nft.ruleset()
-        return FirewallHeld(nft.read_table(items), connection_limits.held(items))
+        found = nft.reading()
+        return FirewallHeld(found.table, connection_limits.held(found.others))
+
+    def look_again(self) -> None:
+        """The next reading is nft's, of the whole table, also where netlink told what a change made."""
+        nft.look_again()
 
     def diff(self, held: FirewallHeld, wanted: FirewallWanted) -> FirewallDifference:
         limits = self._possible(limits_of(wanted.rules))
@@ -154,6 +159,9 @@ class FirewallBackend:
 
     def verify(self, difference: FirewallDifference) -> None:
         held = self.read()
+        if not nft.agree(held.table, difference.wanted):
+            nft.look_again()  # perhaps netlink was not understood
+            held = self.read()
         if not nft.agree(held.table, difference.wanted):
             refuse("firewall", [f"the table inet weir: {_first_difference(held.table, difference.wanted)}"])
         if held.limits != difference.limits_wanted:
@@ -297,6 +305,10 @@ def limits_of(rules: Sequence[PacketRule]) -> Limits | None:
 
 def table_of(wanted: FirewallWanted) -> Table | None:
     """Our table for these rules; None for none. Chains without rules are left out: they cost packets."""
+    return _table(wanted)
+
+
+def _made(wanted: FirewallWanted) -> Table | None:
     if not wanted.rules:
         return None
     filled: dict[str, list[PacketRule]] = {}
@@ -327,6 +339,9 @@ def table_of(wanted: FirewallWanted) -> Table | None:
         chains["forward"] = Chain("forward", *hooks["forward"], "accept", (_flow_rule(),))
     counters = frozenset(rule.counter for rule in wanted.rules if rule.counter)
     return Table(chains, wanted.flow_devices, counters)
+
+
+_table = Remembered(_made)
 
 
 def _tracking_chain(wanted: FirewallWanted) -> str:
