@@ -289,6 +289,17 @@ def test_what_was_not_looked_at_is_not_said_to_stay(office: Router, name: str) -
     assert found.fate == "not-known" and said in found.text, found
 
 
+def test_a_rule_that_looks_at_a_learnt_set_may_not_become_another(office: Router) -> None:
+    """What it looks at is not known, and so is what becomes of who is in it when the rule changes."""
+    let_in = FirewallRule("by", **{**LAST, "action": "accept"}, source_set="seen")
+    led = replace(let_in, id="led", action="jump", jump_to="more")
+    more = FirewallRule("more-1", chain="more", action="accept")
+    office.put(Set("seen", type="address", source="dynamic"), let_in, led, more)
+    assert way(office, HERE, *edits(replace(let_in, action="drop"))).fate == "not-known"
+    assert way(office, HERE, *edits(replace(more, action="drop"))).fate == "not-known"
+    assert way(office, HERE, *edits(FirewallRule("late", **{**LAST, "action": "accept"}))).fate == "stays"
+
+
 def test_a_peer_of_a_tunnel_keeps_its_key(office: Router) -> None:
     tunnel = Interface("wg0", role="lan", addresses=("10.8.0.1/24",), wireguard=Wireguard())
     peer = WireguardPeer("me", interface="wg0", public_key=KEY, allowed_ips=("10.8.0.2/32",))

@@ -23,6 +23,7 @@ from weir.parts.rule import Lookup, PacketRule
 Verdict = Literal["accept", "drop", "reject"]
 _WORDS = {"icmp": ("icmp",), "icmpv6": ("icmpv6",), "icmp-any": ("icmp", "icmpv6"), "tcp-udp": ("tcp", "udp")}
 _TRANSLATES = ("masquerade", "snat", "dnat", "redirect")
+_LEADS = ("jump", "goto")
 _ENDS = ("accept", "drop", "reject", *_TRANSLATES)
 
 
@@ -57,9 +58,14 @@ class Walk:
     """What was met on the way."""
 
     matched: list[PacketRule] = field(default_factory=list)
-    unsure: list[str] = field(default_factory=list)
+    doubted: dict[str, PacketRule] = field(default_factory=dict)
+    """By what only the kernel knows, the first rule that looks at it."""
     resting: list[PacketRule] = field(default_factory=list)
     """What would have matched at another time."""
+
+    @property
+    def unsure(self) -> list[str]:
+        return list(self.doubted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,17 @@ class Rules:
         """The rule of a chain that the kernel knows by this comment."""
         return next((rule for rule in self._chains.get(chain, ()) if rule.comment == comment), None)
 
+    def below(self, rule: PacketRule) -> tuple[PacketRule, ...]:
+        """All rules that a packet may come to by what a rule jumps to."""
+        waiting, seen, found = [rule], set[str](), list[PacketRule]()
+        while waiting:
+            each = waiting.pop()
+            if each.verdict in _LEADS and each.target not in seen:
+                seen.add(each.target)
+                found += self._chains.get(each.target, ())
+                waiting += self._chains.get(each.target, ())
+        return tuple(found)
+
     def _walk(self, chain: str, packet: Packet, walk: Walk) -> tuple[PacketRule | None, bool]:
         """The rule that decides; and, without one, whether a rule before the end of the chain came back."""
         for rule in self._chains.get(chain, ()):
@@ -128,7 +145,7 @@ class Rules:
                 return rule, False
             if rule.verdict == "return":
                 return None, True
-            if rule.verdict in ("jump", "goto"):
+            if rule.verdict in _LEADS:
                 found, _ = self._walk(rule.target, packet, walk)
                 if found is not None:
                     return found, False
@@ -156,11 +173,13 @@ class Rules:
     def _holds(self, lookup: Lookup, rule: PacketRule, packet: Packet, walk: Walk) -> bool:
         name = _set_of(lookup)
         if lookup.is_learnt:
-            _say(walk, f"{_name(rule)} looks at what the set {name} has learnt; it is taken not to match")
+            _say(
+                walk, f"{_name(rule)} looks at what the set {name} has learnt; it is taken not to match", rule
+            )
             return False
         if lookup.origin:
             where = f"what the set {name} has from {lookup.origin}"
-            _say(walk, f"{_name(rule)} looks at {where}; it is taken not to match")
+            _say(walk, f"{_name(rule)} looks at {where}; it is taken not to match", rule)
             return False
         if lookup.what == "dport":
             return any(packet.port in ports for ports in self._members.ports.get(name, ()))
@@ -169,7 +188,7 @@ class Rules:
         if lookup.what == "ether":
             if not packet.mac:
                 text = f"{_name(rule)} looks at the sender's hardware address; it is taken not to match"
-                _say(walk, text)
+                _say(walk, text, rule)
             return packet.mac in self._members.others.get(name, ())
         address = packet.source if lookup.what == "saddr" else packet.destination
         return _cut(address, lookup.length) in self._members.addresses.get(name, ())
@@ -223,13 +242,17 @@ def _in_its_hours(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
 
 def _within_bounds(rule: PacketRule, walk: Walk) -> bool:
     if rule.bounds:
-        _say(walk, f"{_name(rule)} limits what each source has; this packet is taken to be within the limits")
+        _say(
+            walk,
+            f"{_name(rule)} limits what each source has; this packet is taken to be within the limits",
+            rule,
+        )
     return True
 
 
 def _within_rate(rule: PacketRule, walk: Walk) -> bool:
     if rule.rate_per_s and rule.verdict != "log":
-        _say(walk, f"{_name(rule)} matches so many packets per second; this is taken to be one of them")
+        _say(walk, f"{_name(rule)} matches so many packets per second; this is taken to be one of them", rule)
     return True
 
 
@@ -237,9 +260,8 @@ def _name(rule: PacketRule) -> str:
     return rule.comment if rule.nat else f"firewall rule {rule.comment}"
 
 
-def _say(walk: Walk, text: str) -> None:
-    if text not in walk.unsure:
-        walk.unsure.append(text)
+def _say(walk: Walk, text: str, rule: PacketRule) -> None:
+    walk.doubted.setdefault(text, rule)
 
 
 def redirected(packet: Packet, rule: PacketRule, own: str) -> Packet:

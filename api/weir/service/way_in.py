@@ -23,6 +23,7 @@ from weir.model.objects import Kind
 from weir.model.prefix import parse_prefix
 from weir.parts.decision import Packet, Rules, Walk, redirected
 from weir.parts.filter import OUTGOING
+from weir.parts.rule import PacketRule
 from weir.service.deciders import Decider, configured_way, decider, names_in_rules
 
 Fate = Literal["stays", "cuts-off-you", "not-known"]
@@ -82,8 +83,9 @@ class Seen:
     routes: frozenset[object]
     peer: WireguardPeer | None
     refused: Decider | None
-    unsure: tuple[str, ...]
-    """What only the kernel knows of the rules, and which of them hold at other hours."""
+    unsure: tuple[tuple[str, tuple[PacketRule, ...]], ...]
+    """What only the kernel knows of the rules, and which of them hold at other hours; with the rule, and what
+    follows if it matches."""
 
 
 def look(document: Document, rules: Rules, caller: Caller, came: str, at: datetime) -> Seen:
@@ -92,7 +94,7 @@ def look(document: Document, rules: Rules, caller: Caller, came: str, at: dateti
     walk = Walk()
     refused = None if item is None else _refused(document, rules, caller, item, at, walk)
     interfaces = sorted(document.interfaces(), key=lambda each: each.id)
-    resting = [f"{decider(rule, 'input').text} at other hours" for rule in walk.resting]
+    doubted = [*walk.doubted.items(), *((_at_other_hours(rule), rule) for rule in walk.resting)]
     return Seen(
         came,
         item,
@@ -103,8 +105,12 @@ def look(document: Document, rules: Rules, caller: Caller, came: str, at: dateti
         frozenset(_routes(document)),
         None if item is None else _peer(document, item, caller),
         refused,
-        (*walk.unsure, *resting),
+        tuple((text, (rule, *rules.below(rule))) for text, rule in doubted),
     )
+
+
+def _at_other_hours(rule: PacketRule) -> str:
+    return f"{decider(rule, 'input').text} at other hours"
 
 
 def compare(before: Seen, after: Seen, caller: Caller, changed: Set[Kind]) -> YourWay:
@@ -221,7 +227,7 @@ def _doubts(before: Seen, after: Seen, caller: Caller, changed: Set[Kind]) -> It
         yield f"{caller.reached} is an address that the router was given, and what it asks for would change"
     if before.back != before.came and before.routes != after.routes:
         yield f"the way back to {caller.address} is learnt, and the configured ways would change"
-    yield from (text for text in after.unsure if text not in before.unsure)
+    yield from (text for text, then in after.unsure if (text, then) not in before.unsure)
 
 
 def _refused(
