@@ -360,7 +360,13 @@ KIND = Declaration(
         Rule(
             "told-in-ipv4", "dhcp-server", is_told_in_ipv4, all_after("dhcp-server", "interface", "dns"), True
         ),
-        Rule("relays-can-ask", "dhcp-server", relays_can_ask, all_after("dhcp-server", "interface"), True),
+        Rule(
+            "relays-can-ask",
+            "dhcp-server",
+            relays_can_ask,
+            all_after("dhcp-server", "dhcp-server", "interface"),
+            True,
+        ),
         Rule("options-can-be-sent", "dhcp-server", options_can_be_sent, own("dhcp-server"), True),
         one_for_each(
             DhcpServer,
