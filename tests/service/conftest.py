@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,12 @@ from argon2 import PasswordHasher
 from tests.service.fake_agent import FakeAgent
 from tests.service.people import GOOD, HERE, Clock
 from tests.service.router import Router
+from tests.service.soft_key import HOST, Passing
+from weir.kinds.identity import Identity
+from weir.model.document import Document
 from weir.service import Principal, Service, passwords
+from weir.service.challenges import Challenges
+from weir.service.security_keys import SecurityKeyService
 
 
 @pytest.fixture
@@ -56,3 +62,20 @@ def admin(service: Service) -> Principal:
     signed = service.auth.sign_in("admin", first, HERE)
     service.auth.change_password(signed.principal, first, GOOD)
     return service.auth.authenticate_session(signed.secret, HERE)
+
+
+@contextmanager
+def named() -> Iterator[Document]:
+    yield Document([Identity(hostname=HOST)])
+
+
+@pytest.fixture
+def passing() -> Passing:
+    return Passing()
+
+
+@pytest.fixture
+def keys(service: Service, passing: Passing) -> SecurityKeyService:
+    """Of a router that is called `HOST`."""
+    service.auth._challenges = Challenges(passing)
+    return SecurityKeyService(service.auth._store, service.auth._challenges, named)
