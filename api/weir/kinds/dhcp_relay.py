@@ -12,6 +12,7 @@ from weir.fields import INTERFACE_NAMES, Comment, Flag, Host, Many, Ref, Text, W
 from weir.kinds.declaration import Declaration
 from weir.kinds.dhcp_relayed import address_of
 from weir.kinds.dhcp_server import DhcpServer
+from weir.model.address import is_of_no_host
 from weir.model.limits import MAX_EXACT
 from weir.model.objects import ConfigObject, Kind
 from weir.model.outside import is_outside
@@ -132,7 +133,7 @@ def has_servers(view: View, relay: DhcpRelay) -> Iterator[Finding]:
             yield error("not-ipv4", relay, "servers", text)
             continue
         host = IPv4Address(server)
-        if host.is_multicast or host.is_reserved or host.is_loopback or host.is_unspecified:
+        if is_of_no_host(host):
             yield error("no-server", relay, "servers", f"{server} is the address of no host")
         elif server in view.own_addresses():
             text = f"{server} is this router's own: its DHCP servers serve the interfaces that they name"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from weir.fields import Host, Many, Prefix
 from weir.kinds.admitted import networks
+from weir.model.address import is_of_no_host
 from weir.model.interface import Interface
 from weir.model.problem import Finding
 from weir.model.rule import View, error
@@ -117,8 +118,7 @@ def _relays(view: View, server: DhcpServer, relayed: Relayed) -> Iterator[Findin
             text = f"{relay} is an IPv6 address, which no relay agent of DHCP for IPv4 has"
             yield error("not-ipv4", server, "relayed.relays", text)
             continue
-        host = IPv4Address(relay)
-        if host.is_multicast or host.is_reserved or host.is_loopback or host.is_unspecified:
+        if is_of_no_host(IPv4Address(relay)):
             yield error("no-relay", server, "relayed.relays", f"{relay} is the address of no host")
         elif relay in view.own_addresses():
             text = f"{relay} is this router's own, and a DHCP relay of this router asks servers elsewhere"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import IPv4Address
 
 from weir.model.limits import INTERFACE_ID
 from weir.model.prefix import (
@@ -98,3 +99,8 @@ def parse_network(value: object) -> str:
     if "/" not in text:
         raise Invalid(f"must be a prefix such as 192.0.2.0/24, not {shown(value)}", code="bad-prefix")
     return text
+
+
+def is_of_no_host(address: IPv4Address) -> bool:
+    """Whether no single host elsewhere can have it."""
+    return address.is_multicast or address.is_reserved or address.is_loopback or address.is_unspecified
