@@ -150,7 +150,7 @@ def test_a_preview_of_thousands_of_changes_leaves_all_as_it_is(configuration: Co
 
 def test_thousands_of_changes_that_were_never_settled_are_undone(configuration: Configuration) -> None:
     configuration.apply(0, 1, asked(MANY))
-    configuration.abandoned(1)
+    configuration.abandoned(None)
     assert (configuration.revision, queues(configuration.document)) == (0, [])
     assert len(configuration.compiled.shaping.prefixes) == 0
 

@@ -165,8 +165,22 @@ def test_a_change_that_is_given_up_is_undone_in_it_too(
     configuration: Configuration, mirror: MirrorBackend
 ) -> None:
     configuration.apply(0, 1, added("lan0"))
-    configuration.abandoned(1)
+    configuration.abandoned(None)
     assert mirror.held == ""
+
+
+def test_a_connection_that_is_late_in_ending_undoes_nobody_elses_change(
+    configuration: Configuration, mirror: MirrorBackend
+) -> None:
+    """The API gave up the first before the store had it, so the next commit has its number."""
+    first, next_one = object(), object()
+    configuration.apply(0, 1, added("lan0"), first)
+    configuration.resync()
+    configuration.apply(0, 1, added("lan1"), next_one)
+    configuration.abandoned(first)
+    assert (configuration.revision, mirror.held) == (1, "lan1")
+    configuration.abandoned(next_one)
+    assert (configuration.revision, mirror.held) == (0, "")
 
 
 def test_what_it_costs_is_said_with_the_preview_and_the_commit(configuration: Configuration) -> None:

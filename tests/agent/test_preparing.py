@@ -154,7 +154,7 @@ def test_all_is_as_before_when_the_kernel_refuses_or_holds_something_else(
 
 def test_what_was_applied_and_never_settled_is_undone(running: Configuration) -> None:
     running.apply_prepared(1, 2, running.prepare(asked(MANY, **RATE)))
-    running.abandoned(2)
+    running.abandoned(None)
     assert running.revision == 1 and upload_bps(running, "q17") == 0
     agrees(running)
 

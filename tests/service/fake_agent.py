@@ -53,6 +53,8 @@ class FakeAgent:
         self.class_capacity = 131_071
         self.behave: Callable[[str], None] = lambda moment: None
         self._lock = threading.Lock()
+        self._unsettled: Peer | None = None
+        """Whose change is applied and not settled."""
         self.learnt: dict[str, dict[str, dict[str, Any]]] = {}
         """What the agent tells of objects, by kind and id."""
         self.tickets: dict[str, dict[str, Any]] = {}
@@ -148,7 +150,6 @@ class FakeAgent:
                 raise Conflict("base mismatch", code="base-mismatch")
             if self.refuse is not None:
                 raise ApplyFailed(self.refuse)
-            before = dict(self.kernel)
             changes = params["changes"] if "changes" in params else self._ready(params["prepared"])
             for change in changes:
                 key = (change["kind"], change["id"])
@@ -156,7 +157,7 @@ class FakeAgent:
                     self.kernel.pop(key, None)
                 else:
                     self.kernel[key] = from_json(change["kind"], change["new"], change["id"])
-            peer.state["undo"] = (before, self.revision)
+            self._unsettled = peer
             self.revision = params["revision"]
         self.behave("after-apply")
         return {
@@ -170,7 +171,10 @@ class FakeAgent:
 
     def _settle(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         self.behave("settle")
-        peer.state.pop("undo", None)
+        with self._lock:
+            self._unsettled = None
+            if params["revision"] != self.revision:
+                self._reconcile()
         self.settled.append(params["revision"])
         return {}
 
@@ -215,8 +219,8 @@ class FakeAgent:
         }
 
     def _closed(self, peer: Peer) -> None:
-        if "undo" in peer.state:
-            with self._lock:
+        with self._lock:
+            if self._unsettled is peer:
                 self._reconcile()
 
     def _reconcile(self) -> None:
@@ -226,5 +230,6 @@ class FakeAgent:
             self.revision, document = store.load([])
             self.kernel = {(item.kind, item.id): item for item in document}
             self.reconciled += 1
+            self._unsettled = None
         finally:
             store.close()

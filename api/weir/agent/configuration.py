@@ -173,8 +173,11 @@ class Configuration(Preparing):
 
     # -- changes -----------------------------------------------------------------------------------------
 
-    def apply(self, base: int, revision: int, changes: Sequence[Change]) -> dict[str, Any]:
-        """Validate, compile, apply, read back, verify; on any failure everything is as before.
+    def apply(
+        self, base: int, revision: int, changes: Sequence[Change], by: object = None
+    ) -> dict[str, Any]:
+        """Validate, compile, apply, read back, verify; on any failure everything is as before. `by` is the
+        connection, on whose word it stays until it is settled.
 
         Raises `Conflict` (`base-mismatch`), `Invalid` with findings, `NotFound`, `Unavailable`,
         `ApplyFailed`, `Unsupported`.
@@ -184,20 +187,20 @@ class Configuration(Preparing):
             changes = completed(changes, self.document)
             with self._refusing():
                 done = self._advance(changes, strict=True)
-            return self._applied(revision, changes, done)
+            return self._applied(revision, changes, done, by)
 
-    def apply_prepared(self, base: int, revision: int, token: str) -> dict[str, Any]:
+    def apply_prepared(self, base: int, revision: int, token: str, by: object = None) -> dict[str, Any]:
         """As `apply`, of what was prepared; raises also `Conflict` (`not-prepared`)."""
         with self.lock:
             self._require_next(base, revision)
             changes, done = self._advance_prepared(token)
-            return self._applied(revision, changes, done)
+            return self._applied(revision, changes, done, by)
 
-    def _applied(self, revision: int, changes: Sequence[Change], done: Done) -> dict[str, Any]:
+    def _applied(self, revision: int, changes: Sequence[Change], done: Done, by: object) -> dict[str, Any]:
         plan, timing, effects = done
         self.revision = revision
         if self.returned is None:
-            self._unsettled = Unsettled(revision, changes, self._before)
+            self._unsettled = Unsettled(revision, changes, self._before, by)
         self._before = None
         return {
             "revision": revision,
@@ -216,11 +219,13 @@ class Configuration(Preparing):
                 return
             self._settled(Mark(revision, b""))
 
-    def abandoned(self, revision: int) -> None:
-        """The connection that applied `revision` is gone: only if the store has it does it stay."""
+    def abandoned(self, by: object) -> None:
+        """The connection is gone: what it applied stays only if the store has it."""
         with self.lock:
-            if self._unsettled is not None and self._unsettled.revision == revision:
-                log.warning("revision %d was applied and not settled; asking the store", revision)
+            if self._unsettled is not None and self._unsettled.by is by:
+                log.warning(
+                    "revision %d was applied and not settled; asking the store", self._unsettled.revision
+                )
                 self.resync()
 
     def resync(self) -> None:

@@ -98,9 +98,8 @@ class Handlers:
         """A connection is gone; what it applied and did not settle is not to stay on its word."""
         if (token := peer.state.pop(_PREPARED, None)) is not None:
             self._configuration.forget(token)
-        revision = peer.state.pop(_APPLIED, None)
-        if revision is not None:
-            self._configuration.abandoned(revision)
+        if peer.state.pop(_APPLIED, False):
+            self._configuration.abandoned(peer)
 
     def _status(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         configuration = self._configuration
@@ -154,10 +153,10 @@ class Handlers:
         token = params.get(_PREPARED)
         if isinstance(token, str):
             peer.state.pop(_PREPARED, None)
-            answer = self._configuration.apply_prepared(base, revision, token)
+            answer = self._configuration.apply_prepared(base, revision, token, peer)
         else:
-            answer = self._configuration.apply(base, revision, changes_of(params))
-        peer.state[_APPLIED] = revision
+            answer = self._configuration.apply(base, revision, changes_of(params), peer)
+        peer.state[_APPLIED] = True
         return answer
 
     def _settle(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:

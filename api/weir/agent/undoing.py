@@ -42,6 +42,9 @@ class Unsettled:
     revision: int
     changes: Sequence[Change]
     before: Before | None = None
+    by: object = None
+    """The connection that applied it. The number alone says too little: a commit that follows one which came to
+    nothing has the same."""
 
 
 class Undoing(RunningConfiguration):
