@@ -38,8 +38,8 @@ CLOSING_LINE = re.compile(
 CAUSE = re.compile(
     r"(E  |FAILED |ERROR |error:).*|.*(Error|Rejection|Exception|originated in|\bfailed\b).*|ended: .*"
 )
-TOLD = re.compile(r"lab/vm/run: guest \d+ of \d+ .*")
-"""How long a guest took, and that one broke down: said of a check that passed as well."""
+TOLD = re.compile(r"lab/vm/run: guest \d+ of \d+ .*|unsteady, .*")
+"""How long a guest took, that one broke down, what passed at its second try: said of what passed as well."""
 FAILED_TEST = re.compile(r"(?:FAILED|ERROR) (tests/\S+?::.+?)(?: - .*)?")
 """A line of pytest's short summary."""
 IDLE_CLASS = ("chrt", "--idle", "0")

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from lab import plan
 from lab.measure import poll
 from tests.newcomer import machine
 from tests.router import free_port
+from tests.run import FAILED_TEST, MOST_AGAIN
 
 FOLDER = plan.BUILD / "newcomer"
 CLONE = "root/weir"
@@ -33,11 +34,10 @@ ANSWERS_WITHIN_S = 780.0
 ENDS_WITHIN_S = 60.0
 OTHER_FRR = ("trixie",)
 """Has FRR 10, which a machine with Debian 12 has not: what speaks with FRR is tested there, too."""
-ROUTING_TESTS = (
-    "build/venv/bin/pytest -q -p no:cacheprovider tests/agent/test_bgp.py tests/agent/test_ospf.py"
-)
+ROUTING_TESTS = ("tests/agent/test_bgp.py", "tests/agent/test_ospf.py")
 TESTED_WITHIN_S = 400.0
 """They take a minute and a half on idle processors."""
+UNSTEADY = "unsteady, failed with this FRR and passed again alone: "
 URL = re.compile(r"Weir is running at (http://\S+)")
 SIGN_IN = re.compile(r"sign in as (\S+) with the one-time password (\S+)")
 
@@ -101,15 +101,30 @@ def make_run(tree: Path) -> None:
 
 
 def routing_tested(tree: Path) -> None:
-    """One neighbour changes and the others stay up, a daemon dies or hangs: with this release's FRR."""
+    """One neighbour changes and the others stay up, a daemon dies or hangs: with this release's FRR. The few
+    that fail run once more, as those of `tests.run` do."""
     begun_s = time.monotonic()
-    running = started(tree, f"dpkg-query -W frr bird2 && exec {ROUTING_TESTS}")
+    code, failed = tested(tree, ROUTING_TESTS)
+    if 0 < len(failed) <= MOST_AGAIN:
+        code, _ = tested(tree, failed)
+        if code == 0:
+            tell(UNSTEADY + ", ".join(failed))
+    assert code == 0, f"failed with this FRR: {', '.join(failed) or f'status {code}'}"
+    tell(f"tested with this FRR in {time.monotonic() - begun_s:.0f} s")
+
+
+def tested(tree: Path, tests: Sequence[str]) -> tuple[int, list[str]]:
+    """pytest's status and the tests that failed."""
+    words = 'dpkg-query -W frr bird2 && exec build/venv/bin/pytest -q -p no:cacheprovider "$@"'
+    running = started(tree, words, *tests)
     assert running.stdout is not None
+    failed = []
     with ended_after(running, TESTED_WITHIN_S):
         for line in running.stdout:
             tell(line.rstrip())
-        assert running.wait() == 0, "a test with this FRR failed"
-    tell(f"tested with this FRR in {time.monotonic() - begun_s:.0f} s")
+            if found := FAILED_TEST.fullmatch(line.rstrip()):
+                failed.append(found[1])
+        return running.wait(), failed
 
 
 def started(tree: Path, words: str, *arguments: str) -> subprocess.Popen[str]:

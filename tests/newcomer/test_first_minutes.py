@@ -7,6 +7,7 @@ build/newcomer/<release>.log.
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from lab.measure import poll
 from tests.newcomer import apart, inside
 
 RELEASES = {"bookworm": "Debian 12, FRR 8.4, Python 3.11", "trixie": "Debian 13, FRR 10.3, Python 3.13"}
+LINES_TOLD = 300
+"""Of a newcomer that failed, each marked: a test that failed in there is none of those out here."""
 COMMANDS = (
     ["ip", "-brief", "link"],
     ["ip", "-brief", "address"],
@@ -41,7 +44,9 @@ def host_state() -> list[str]:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_make_run_answers_on_a_bare_debian_and_leaves_nothing(release: str) -> None:
+def test_make_run_answers_on_a_bare_debian_and_leaves_nothing(
+    release: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = host_state()
     inside.FOLDER.mkdir(parents=True, exist_ok=True)
     log = inside.FOLDER / f"{release}.log"
@@ -51,7 +56,12 @@ def test_make_run_answers_on_a_bare_debian_and_leaves_nothing(release: str) -> N
             code = newcomer.wait()
         finally:
             newcomer.kill()
-    assert code == 0, f"{RELEASES[release]}:\n{log.read_text(errors='replace')[-6000:]}"
+    words = log.read_text(errors="replace").splitlines()
+    print("\n".join(f"| {line}" for line in words[-LINES_TOLD:]))
+    assert code == 0, f"{RELEASES[release]}: {words[-1] if words else 'nothing was said'}"
+    with capsys.disabled():
+        for line in filter(re.compile(inside.UNSTEADY).match, words):
+            print(f"\n{line}")
     assert not list((inside.FOLDER / release).iterdir())
     assert host_state() == before
 
