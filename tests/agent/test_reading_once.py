@@ -4,13 +4,16 @@ qdiscs by tc and attached programs cost milliseconds each."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lab import netns
 from tests.agent.test_parts import Switched, configured
 from weir.adapters import sessions
 from weir.agent.configuration import Configuration
@@ -43,6 +46,36 @@ def test_ports_are_read_once_in_a_commit_of_a_rule(configuration: Configuration,
     configuration.settle(1)
     configuration.apply(1, 2, [change.inverse for change in ADDED])
     assert len(reads) == 2, "the next commit does not go by what the one before has read"
+
+
+def test_rules_that_look_at_packets_alike_are_no_reason_to_read_ports(
+    configuration: Configuration, reads: list[int]
+) -> None:
+    """What ports do follows from who must see which packets. Where that, or an interface, is another, they
+    are looked at."""
+    name = f"weir-agent-test-{os.getpid()}-reading"
+    counts = replace(RULE, id="r3", rate_per_s=7, burst=7)
+    netns.create(name)
+    try:
+        with netns.inside(name):
+            before = committed(configuration, 1, RULE, reads)
+            alike = committed(configuration, 2, replace(RULE, destination=("192.0.2.2/32",)), reads)
+            more = committed(configuration, 3, replace(RULE, id="r2", position=2), reads)
+            netns.run(["ip", "link", "add", "p1", "type", "veth", "peer", "name", "p2"])
+            came = committed(configuration, 4, replace(RULE, destination=("192.0.2.3/32",)), reads)
+            still = committed(configuration, 5, replace(RULE, destination=("192.0.2.4/32",)), reads)
+            otherwise = committed(configuration, 6, counts, reads)
+    finally:
+        netns.remove(name)
+    assert [before, alike, more, came, still, otherwise] == [1, 0, 0, 1, 0, 1]
+
+
+def committed(configuration: Configuration, revision: int, rule: FirewallRule, reads: list[int]) -> int:
+    """How often ports were read for it."""
+    reads.clear()
+    configuration.apply(revision - 1, revision, [Change("firewall-rule", rule.id, None, rule)])
+    configuration.settle(revision)
+    return len(reads)
 
 
 def test_ports_are_read_once_in_a_comparison_of_all(configuration: Configuration, reads: list[int]) -> None:

@@ -4,10 +4,12 @@ rules decide which packets ports may forward themselves. What rules look at is f
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from weir.agent.fetched import FetchedSets
 from weir.agent.stages import Asking, Execution, Job, PartStage, Running, Stage, Target
@@ -15,7 +17,7 @@ from weir.backends.fast import Sight
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.htb import HtbBackend, HtbWanted
 from weir.backends.modes import Decision
-from weir.backends.ports import PortsBackend, PortsState, PortsWanted
+from weir.backends.ports import PortsBackend, PortsDifference, PortsState, PortsWanted
 from weir.backends.rule_effects import entries_judged
 from weir.backends.sets import SetsBackend, SetsDifference
 from weir.compiler import Plan, PortSpec
@@ -73,6 +75,15 @@ class SetsStage(PartStage):
         return self._by(delta, execution, keeps=False)
 
 
+class _Settled(NamedTuple):
+    """What ports were brought to, among which interfaces: rules that look at packets alike change nothing."""
+
+    ports: Mapping[str, PortSpec]
+    sight: Sight
+    interfaces: frozenset[tuple[int, str]]
+    decisions: Mapping[str, Decision]
+
+
 class Ports:
     """How ports shape, which several stages have to know."""
 
@@ -81,6 +92,7 @@ class Ports:
         self.decisions: dict[str, Decision] = {}
         self._held: PortsState | None = None
         self._is_kept = False
+        self._settled: _Settled | None = None
 
     @contextmanager
     def read_once(self) -> Iterator[None]:
@@ -94,7 +106,7 @@ class Ports:
 
     def changed(self) -> None:
         """What was read may not be so any more."""
-        self._held = None
+        self._held = self._settled = None
 
     def held(self) -> PortsState:
         """Ports and interfaces as they are."""
@@ -110,9 +122,33 @@ class Ports:
         self.decisions = self.would_be(wanted)
         return self.decisions
 
+    def compared(self, wanted: PortsWanted) -> PortsDifference:
+        """What there is to do. Where that is nothing, it stays so until something else is asked for, or the
+        kernel told of something and ports are looked at again."""
+        self._settled = None
+        interfaces = _interfaces()
+        held = self.held()
+        difference = self.backend.diff(held, wanted)
+        if not difference:
+            decisions = self.backend.decisions(held, wanted)
+            self._settled = _Settled(wanted.ports, Sight.of(wanted.rules, ""), interfaces, decisions)
+        return difference
+
+    def settled(self, wanted: PortsWanted) -> Mapping[str, Decision] | None:
+        """The decisions, if ports are as these rules need them without a look at the kernel; else None."""
+        known = self._settled
+        if known is None or known.ports != wanted.ports:
+            return None
+        same = Sight.of(wanted.rules, "") == known.sight
+        return known.decisions if same and known.interfaces == _interfaces() else None
+
     def would_be(self, wanted: PortsWanted) -> dict[str, Decision]:
         """The decisions for what is not done yet."""
         return self.backend.decisions(self.held(), wanted)
+
+
+def _interfaces() -> frozenset[tuple[int, str]]:
+    return frozenset(socket.if_nameindex())
 
 
 class PortsStage(Stage):
@@ -132,18 +168,24 @@ class PortsStage(Stage):
         return wanted
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
-        if self.is_touched(execution.plan):
+        if self._may_move(execution):
             yield self.job(self.wanted(execution.after))
             yield self._firewall.job(self._firewall.wanted(execution.after))
 
     def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
-        if self.is_touched(execution.plan):
+        if self._may_move(execution):
             asked = self._ports.asked(execution.after)
             look = asking.look(self.backend, asked, None, self._ports.held)
             yield from self._ports.backend.effects(look)
 
+    def _may_move(self, execution: Execution) -> bool:
+        """Not by rules that look at packets as those before them do."""
+        if not self.is_touched(execution.plan):
+            return False
+        return self._ports.settled(self._ports.asked(execution.after)) is None
+
     def job(self, wanted: PortsWanted) -> Job:  # type: ignore[override]  # ports are asked for nothing else
-        return Job(self, self._ports.backend.diff(self._ports.held(), wanted))
+        return Job(self, self._ports.compared(wanted))
 
     def explain(self, running: Running, item: ConfigObject) -> Iterator[Line]:
         """Of an interface that packets are shaped at, or judged."""
@@ -206,10 +248,13 @@ class FirewallStage(PartStage):
             return
         rules = execution.after.of(FIREWALL)
         wanted = PortsWanted(execution.before.ports, rules)
-        tightened = self.ports_stage.tightened(wanted)
-        if tightened is not None:
-            yield tightened
-        yield self.job(self._with_devices(wanted, self._ports.would_be(wanted), execution.after))
+        decisions = self._ports.settled(wanted)
+        if decisions is None:
+            tightened = self.ports_stage.tightened(wanted)
+            if tightened is not None:
+                yield tightened
+            decisions = self._ports.would_be(wanted)
+        yield self.job(self._with_devices(wanted, decisions, execution.after))
         unnamed = self._sets.job_behind_rules(execution)
         if unnamed is not None:
             yield unnamed
