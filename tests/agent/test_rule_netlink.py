@@ -14,7 +14,7 @@ import pytest
 from lab import netns
 from tests.agent.test_decisions import random_firewall
 from tests.agent.test_filter_rules import ACTIONS, MATCHES, OBJECTS, PREFIXES, rule
-from weir.adapters import nft, nft_edits, nft_encoded
+from weir.adapters import nft, nft_edits, nft_encoded, nft_numbers, nft_reread
 from weir.backends.firewall import FirewallBackend, FirewallWanted, table_of
 from weir.backends.sets import SetsBackend
 from weir.kinds.firewall_rule import FirewallRule
@@ -184,6 +184,52 @@ def test_one_of_many_rules_is_a_few_messages_and_no_program(
                 brought(wanted_of(Document(objects), ports), firewall)
                 assert len(written) == 1 and 0 < written[0] <= most + more, (what, written)
         assert agrees_with_nft(wanted_of(Document(before), ports))
+
+
+@pytest.mark.parametrize("echo", [nft_numbers.ECHO, 0], ids=["told", "not told"])
+def test_a_rule_that_came_is_read_back_where_it_stands(
+    firewall: FirewallBackend, monkeypatch: pytest.MonkeyPatch, echo: int
+) -> None:
+    """Alone, where the kernel tells of it and others are around it; else with its whole chain."""
+    whole: list[str] = []
+    by_chain = nft_reread._handles
+
+    def handles(link: Any, chain: str, rows: Any) -> Any:
+        whole.append(chain)
+        return by_chain(link, chain, rows)
+
+    monkeypatch.setattr(nft_reread, "_handles", handles)
+    monkeypatch.setattr(nft_numbers, "ECHO", echo)
+    rules = [rule(f"r{at}", position=at, source=(f"10.0.{at}.0/24",)) for at in range(9)]
+    brought(wanted_of(Document(rules)), firewall)
+    for at, alone in ((4, True), (0, False), (8, False)):
+        whole.clear()
+        changed = [*rules[:at], replaced(rules[at], destination=("192.0.2.1/32",)), *rules[at + 1 :]]
+        brought(wanted_of(Document(changed)), firewall)
+        assert whole == ([] if alone and echo else ["forward"]), at
+        assert agrees_with_nft(wanted_of(Document(changed)))
+        brought(wanted_of(Document(rules)), firewall)
+
+
+def test_a_rule_that_stands_elsewhere_than_it_should_is_not_read_back(firewall: FirewallBackend) -> None:
+    """Nor one that says something else."""
+    rules = [rule(f"r{at}", position=at, source=(f"10.0.{at}.0/24",)) for at in range(9)]
+    wanted = table_of(wanted_of(Document([*rules[:4], rule("new", position=4), *rules[4:]])))
+    brought(wanted_of(Document(rules)), firewall)
+    held = nft.read_table()
+    assert held is not None
+    edits = nft_edits.edits_of(nft.commands(held, wanted), held)
+    assert edits is not None and nft_edits.send(edits, nft.generation())
+    read = nft_reread.read_back(edits, held)
+    assert nft.agree(read, wanted)
+    rows = edits.chains["forward"]
+    rows[4], rows[5] = rows[5], rows[4]
+    assert nft_reread.read_back(edits, held) is None
+    rows[4], rows[5] = rows[5], rows[4]
+    (new,) = edits.come
+    other = new._replace(expressions=new.expressions[:-1])
+    edits.come[:], rows[4] = [other], other
+    assert nft_reread.read_back(edits, held) is None
 
 
 def test_a_change_in_between_is_noticed(firewall: FirewallBackend, written: list[int]) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from weir.adapters import nft, tc
+from weir.adapters.nft_generation import OF_EVENTS
 
 KernelTopic = Literal["links", "routes", "firewall", "classes"]
 
@@ -52,6 +53,8 @@ _TOPICS: dict[int, KernelTopic] = {
     40: "classes",  # RTM_NEWTCLASS
     41: "classes",
 }
+_JUDGED_AGAIN_S = 0.01
+"""While a transaction of ours is done, whose events come before its end."""
 _HEADER = struct.Struct("=IHHII")
 """nlmsghdr: length, type, flags, sequence, port of who asked for the change."""
 _RECEIVE_BYTES = 1 << 20
@@ -65,9 +68,13 @@ class Events:
         self._netfilter = listen(_NETLINK_NETFILTER, [_NFNLGRP_NFTABLES])
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._wake_reader.setblocking(False)
+        self._is_unjudged = False
+        """Something of nftables changed, and it is not known yet by whom."""
 
     def wait(self, timeout_s: float) -> set[KernelTopic]:
-        """What changed; empty at the timeout and after `wake`."""
+        """What changed; empty at the timeout, perhaps before, and after `wake`."""
+        if self._is_unjudged:
+            timeout_s = min(timeout_s, _JUDGED_AGAIN_S)
         watched = [self._route, self._netfilter, self._wake_reader]
         readable, _, _ = select.select(watched, [], [], max(timeout_s, 0.0))
         if self._wake_reader in readable:
@@ -86,12 +93,18 @@ class Events:
         return found
 
     def drain(self) -> set[KernelTopic]:
-        """What has arrived, without waiting."""
+        """What has arrived, without waiting. Of the firewall what others changed: who does a transaction of
+        ours looks at what came of it."""
         found: set[KernelTopic] = set()
         for data in receive_all(self._route):
             found |= _topics(data) if data else {"links", "routes", "classes"}
         for data in receive_all(self._netfilter):
             if not data or _HEADER.unpack_from(data)[1] & 0xFF != _NFT_TRACE:
+                self._is_unjudged = True
+        if self._is_unjudged:
+            broken = OF_EVENTS.was_broken()
+            self._is_unjudged = broken is None
+            if broken:
                 found.add("firewall")
         return found
 

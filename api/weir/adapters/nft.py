@@ -15,8 +15,8 @@ import json
 import logging
 import marshal
 import socket
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,8 +33,10 @@ from weir.adapters.nft_commands import agree as agree
 from weir.adapters.nft_commands import commands as commands
 from weir.adapters.nft_commands import flow_reset as flow_reset
 from weir.adapters.nft_commands import from_nothing as from_nothing
-from weir.adapters.nft_edits import Edits, edits_of, read_back, send
+from weir.adapters.nft_edits import Edits, edits_of, send
 from weir.adapters.nft_elements import generation
+from weir.adapters.nft_generation import transaction as transaction
+from weir.adapters.nft_reread import read_back
 from weir.adapters.process import run
 from weir.model.problem import ApplyFailed, Unavailable
 
@@ -116,31 +118,6 @@ def apply_text(script: str) -> None:
         run(["nft", "-f", _STDIN], text=script, timeout_s=_TIMEOUT_S)
 
 
-_left_at: int | None = None
-"""The generation at which nftables was as we know it, if nobody else changed it before."""
-
-
-@contextmanager
-def transaction() -> Iterator[None]:
-    """Around one transaction of ours: whether somebody else had one since we looked is seen by the count."""
-    global _left_at
-    before = generation()
-    yield
-    after = generation()
-    _left_at = after if _left_at == before and after in (before, before + 1) else None
-
-
-def trust(generation_read: int) -> None:
-    """What was read at this generation is known from now on."""
-    global _left_at
-    _left_at = generation_read
-
-
-def is_as_we_left_it(now: int) -> bool:
-    """Whether all transactions since `trust` were ours."""
-    return _left_at == now
-
-
 def listing(*words: str) -> list[dict[str, Any]]:
     """What `nft -j` prints. Raises `ApplyFailed`, or `Unavailable` when that cannot be read."""
     printed = run(["nft", "-j", *words], timeout_s=_TIMEOUT_S)
@@ -206,6 +183,17 @@ def ruleset() -> Sequence[dict[str, Any]]:
 def read_table() -> Table | None:
     """Our table as the kernel holds it; None when there is none. Raises as `ruleset`."""
     return reading().table
+
+
+def is_made_of(read: Table | None, same: Table | None) -> None:
+    """A table that was read is equal to this one. If it was read last, it has its objects from now on:
+    what thousands of rules have in common is compared in microseconds then."""
+    global _read
+    if _read is not None and read is not None and same is not None and _read.table is read:
+        chains = {
+            name: replace(chain, handles=read.chains[name].handles) for name, chain in same.chains.items()
+        }
+        _read = _read._replace(table=replace(read, chains=chains))
 
 
 def look_again() -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from weir.parts.delta import common_ends
+
 FAMILY, TABLE = "inet", "weir"
 FLOW_TABLE = "fast"
 """Of our table: connections that packets may be forwarded for without asking the rules again."""
@@ -119,9 +121,7 @@ def _edit_of(name: str, held: Table, wanted: Table, fresh: Rule | None) -> _Edit
 def _staying(old: Sequence[Rule], new: Sequence[Rule]) -> list[tuple[int, int]]:
     """Places before and after of the rules that need not be touched, as many as there are: the same at both
     ends, and between them the longest series that kept its order (patience sorting)."""
-    most = min(len(old), len(new))
-    same = next((at for at in range(most) if old[at] != new[at]), most)
-    end = next((at for at in range(most - same) if old[-1 - at] != new[-1 - at]), most - same)
+    same, end = common_ends(old, new)
     places: dict[Rule, list[int]] = {}
     for at in range(len(old) - end - 1, same - 1, -1):
         places.setdefault(old[at], []).append(at)

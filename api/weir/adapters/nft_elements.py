@@ -18,6 +18,7 @@ from typing import NamedTuple
 from weir.adapters.netfilter import BEGIN as _BEGIN
 from weir.adapters.netfilter import END as _END
 from weir.adapters.netfilter import attribute as _attribute
+from weir.adapters.netfilter import kept as _kept
 from weir.adapters.netfilter import message as _message
 from weir.adapters.netfilter import messages as _messages
 from weir.adapters.netfilter import opened as _opened
@@ -133,7 +134,7 @@ def held(table: str, name: str, asked: Sequence[bytes]) -> set[bytes]:
 
 def generation() -> int:
     """The number of the last change of nftables in this network namespace, by anybody."""
-    with _opened() as link:
+    with _kept() as link:
         link.send(_message(_GET_GENERATION, _REQUEST, 1, b""))
         for kind, _, payload in _messages(link.recv(_RECEIVE_BYTES)):
             if kind != _ERROR:

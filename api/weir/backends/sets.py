@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from weir.adapters import nft, nft_elements
 from weir.adapters.nft_elements import Changed
+from weir.adapters.nft_generation import OF_SETS
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.sets import SetEntry
@@ -80,13 +81,13 @@ class SetsBackend:
 
     def read(self) -> Held:
         generation = nft_elements.generation()
-        if self._known is not None and nft.is_as_we_left_it(generation):
+        if self._known is not None and OF_SETS.is_as_we_left_it(generation):
             return self._known
         names = (nft.read_table() or nft.Table({})).sets
         self._known = {
             name: () if name.startswith("d") else nft_elements.keys(nft.TABLE, name) for name in sorted(names)
         }
-        nft.trust(generation)
+        OF_SETS.trust(generation)
         return self._known
 
     def diff(self, held: Held, wanted: Contents) -> SetsDifference:

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of netlink and nftables (uapi/linux/netlink.h, uapi/linux/netfilter/nf_tables.h)."""
+
+from __future__ import annotations
+
+SUBSYSTEM = 10
+NEW_RULE, GET_RULE, DELETE_RULE, NEW_OBJECT, GET_OBJECT, DELETE_OBJECT = (
+    SUBSYSTEM << 8 | number for number in (6, 7, 8, 18, 19, 20)
+)
+REQUEST, ACK, ECHO, DUMP, CREATE, APPEND = 0x1, 0x4, 0x8, 0x300, 0x400, 0x800
+ERROR, DONE = 2, 3
+NESTED = 0x8000
+RECEIVE_BYTES = 1 << 20
+GENERATION = 1
+TABLE, CHAIN, HANDLE, EXPRESSIONS, POSITION, USERDATA = 1, 2, 3, 4, 6, 7
+ELEMENT, NAME, DATA = 1, 1, 2
+OBJECT_NAME, OBJECT_TYPE, OBJECT_DATA, COUNTER = 2, 3, 4, 1
+COMMENT = 0
+NEW_CHAIN, GET_CHAIN, DELETE_CHAIN = (SUBSYSTEM << 8 | number for number in (3, 4, 5))
+CHAIN_NAME = 3
+NEW_FLOW_TABLE, GET_FLOW_TABLE, DELETE_FLOW_TABLE = (SUBSYSTEM << 8 | number for number in (22, 23, 24))
+FLOW_NAME, FLOW_HOOK = 2, 3
+HOOK_NUMBER, HOOK_PRIORITY, HOOK_DEVICES, DEVICE, INGRESS = 1, 2, 3, 1, 0
+NEW_SET, NEW_ELEMENTS, GET_ELEMENTS = (SUBSYSTEM << 8 | number for number in (9, 12, 13))
+SET_NAME, SET_ELEMENTS, SET_ID, LOOKUP_SET_ID = 2, 3, 4, 4
