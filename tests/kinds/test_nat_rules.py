@@ -182,6 +182,6 @@ def test_of_many_rules_the_one_that_changes_is_compiled() -> None:
     change = Change("nat-rule", "many7", old, replace(old, ports=("80",)))
     document.apply([change])
     compiled = translations._translated.cache_info().misses
-    after, delta = FIREWALL.moved(before, document, [change])
+    _, delta = FIREWALL.moved(before, document, [change])
     assert translations._translated.cache_info().misses - compiled == 1
-    assert {rule.nat for rule in after if rule not in delta.entries_before} == {"many7"}
+    assert {rule.nat for rule in delta.entries_after if rule not in delta.entries_before} == {"many7"}

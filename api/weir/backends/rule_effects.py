@@ -43,7 +43,7 @@ def judged_otherwise(delta: Replaced[Rules], look: Any) -> Iterator[Effect]:
 
     A rule that nobody changed is another one by its service or its sets, and it is said of these.
     """
-    before, after = _by_rule(delta.before), _by_rule(delta.after)
+    before, after = _that_differ(delta)
     exposed = any(_refuses(rule) for rule in delta.after)
     changed = {object_id for kind, object_id in look.changed if kind == "firewall-rule"}
     moved = _moved(before, after) & changed
@@ -125,7 +125,21 @@ def _named(entry: object) -> dict[tuple[str, bytes], str]:
     }
 
 
-def _by_rule(rules: Rules) -> dict[str, Group]:
+def _that_differ(delta: Replaced[Rules]) -> tuple[dict[str, Group], dict[str, Group]]:
+    """What became of the configured rules before and after; where none of them has moved, of those alone that
+    are others, as looking at thousands takes milliseconds."""
+    some = [{rule.comment for rule in rules} for rules in (delta.entries_before, delta.entries_after)]
+    names = some[0] | some[1]
+    before, after = (
+        _by_rule(rule for rule in rules if rule.comment in names) for rules in (delta.before, delta.after)
+    )
+    both = before.keys() & after.keys()
+    if _by_chain(before, both) == _by_chain(after, both):
+        return before, after
+    return _by_rule(delta.before), _by_rule(delta.after)
+
+
+def _by_rule(rules: Iterable[PacketRule]) -> dict[str, Group]:
     """What became of each configured rule, in their order."""
     found: dict[str, list[PacketRule]] = {}
     for rule in rules:

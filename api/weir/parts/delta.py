@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress, count
+from operator import is_not
 from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 T = TypeVar("T")
@@ -79,6 +81,20 @@ class Replaced(Generic[T]):
 
     def inverse(self) -> Replaced[T]:
         return Replaced(self.after, self.before, self.entries_after, self.entries_before)
+
+
+def common_ends(before: Sequence[object], after: Sequence[object]) -> tuple[int, int]:
+    """How many items are the same at the beginning of both, and at the end of what is left. Of thousands most
+    are the same object, which takes no comparison."""
+    start = _same(before, after)
+    most = min(len(before), len(after)) - start
+    return start, min(most, _same(before[::-1], after[::-1]))
+
+
+def _same(before: Sequence[object], after: Sequence[object]) -> int:
+    """How many at the beginning."""
+    differ = compress(count(), map(is_not, before, after))
+    return next((at for at in differ if before[at] != after[at]), min(len(before), len(after)))
 
 
 def delta_of(before: Mapping[K, T], after: Mapping[K, T]) -> Delta[T]:

@@ -17,7 +17,7 @@ from weir.model.rule import LINK_LOCAL
 from weir.model.schedule import window_text
 from weir.model.vrf import table_of
 from weir.parts.admission import admitted
-from weir.parts.delta import Replaced, Step
+from weir.parts.delta import Replaced, Step, common_ends
 from weir.parts.dhcp import questions_of_relays
 from weir.parts.dhcp_relay import answers_to_relays
 from weir.parts.filter import Lengths, configured
@@ -86,19 +86,25 @@ class FirewallPart(ReplacedPart[Rules]):
         after = _wanted(document, _moved(before.lengths, changes))
         return after, self.delta(before, after)
 
-    def entries(self, wanted: Rules) -> Mapping[PacketRule, None]:
+    def delta(self, before: Rules, after: Rules) -> Replaced[Rules]:
+        """Its entries are the rules between those that are the same at both ends."""
+        start, end = common_ends(before, after)
+        old, new = before[start : len(before) - end], after[start : len(after) - end]
+        return Replaced(before, after, self.entries(old), self.entries(new))
+
+    def entries(self, wanted: Sequence[PacketRule]) -> Mapping[PacketRule, None]:
         return dict.fromkeys(wanted)
 
     def made(self, delta: Replaced[Rules]) -> Iterator[Step]:
         """A rule set in another order is a change, too."""
-        for rule in delta.after:
+        for rule in delta.entries_after:
             if rule not in delta.entries_before:
                 yield Step(self.name, "add", "rule", rule_text(rule))
         if delta.entries_before.keys() == delta.entries_after.keys():
             yield Step(self.name, "change", "rules", "their order")
 
     def removed(self, delta: Replaced[Rules]) -> Iterator[Step]:
-        for rule in delta.before:
+        for rule in delta.entries_before:
             if rule not in delta.entries_after:
                 yield Step(self.name, "remove", "rule", rule_text(rule))
 
