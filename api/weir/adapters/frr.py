@@ -17,7 +17,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -36,6 +36,8 @@ _PER_LINE_S = 0.0008
 and writing them ends within what the API waits for so many changes (`weir.service.commit`)."""
 _ANSWER_S = 0.3
 """A daemon that is well says its version within this."""
+_BUSY_S = 10.0
+"""So much longer vtysh may take while all daemons answer: the machine is busy then, and none of them hangs."""
 _SEEN_S = 1.0
 _DAEMONS = ("zebra", "staticd")
 
@@ -187,18 +189,25 @@ class Frr:
         return True
 
     def give(self, lines: Sequence[str], daemons: Sequence[str], timeout_s: float) -> str:
-        """Check lines and have them taken; returns what FRR said against them, "" = nothing.
+        """Check lines and have them taken; returns what FRR said against them, "" = nothing. What takes
+        longer than `timeout_s` is waited for while the daemons answer, up to 10 s.
 
         Raises `ApplyFailed` for what is no command at all, `Unavailable` naming a daemon that is silent. What
         FRR holds then is to be read.
         """
+        silent: list[str] = []
+
+        def more_s() -> float:
+            silent[:] = [name for name in daemons if not self._answers(name)]
+            return 0.0 if silent else _BUSY_S
+
         self.check(lines)
         try:
-            self._write(lines, timeout_s)
+            self._write(lines, timeout_s, more_s=more_s)
         except ApplyFailed as refused:
             return refused.message
         except Unavailable as late:
-            silent = [name for name in daemons if not self._answers(name)]
+            silent = silent or [name for name in daemons if not self._answers(name)]
             words = f"{' and '.join(silent)} does not answer" if silent else late.message
             raise Unavailable(words, code="daemon-hangs") from late
         return ""
@@ -214,7 +223,13 @@ class Frr:
         """A command that changes no configuration. Raises `ApplyFailed` or `Unavailable`."""
         ask(self._run_dir / f"{daemon}.vty", command, timeout_s)
 
-    def _write(self, lines: Iterable[str], timeout_s: float, daemon: str = "") -> None:
+    def _write(
+        self,
+        lines: Iterable[str],
+        timeout_s: float,
+        daemon: str = "",
+        more_s: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         """To one daemon, or to all that know the lines. Raises `ApplyFailed` or `Unavailable`."""
         until_s = time.monotonic() + timeout_s
         if not self._writing.acquire(timeout=timeout_s):
@@ -224,7 +239,8 @@ class Frr:
         try:
             with _file(self._work_dir, lines) as path:
                 one = ["-d", daemon] if daemon else []
-                run([*self._vtysh, *one, "-f", path], timeout_s=max(until_s - time.monotonic(), 0.1))
+                left_s = max(until_s - time.monotonic(), 0.1)
+                run([*self._vtysh, *one, "-f", path], timeout_s=left_s, more_s=more_s)
         finally:
             self._writing.release()
 

@@ -173,9 +173,7 @@ class Configuration(Preparing):
 
     # -- changes -----------------------------------------------------------------------------------------
 
-    def apply(
-        self, base: int, revision: int, changes: Sequence[Change], by: object = None
-    ) -> dict[str, Any]:
+    def apply(self, base: int, revision: int, changes: Sequence[Change], by: object = None) -> dict[str, Any]:
         """Validate, compile, apply, read back, verify; on any failure everything is as before. `by` is the
         connection, on whose word it stays until it is settled.
 

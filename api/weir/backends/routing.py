@@ -4,7 +4,7 @@ line that somebody typed into one is drift, and goes.
 
 Only daemons with something to do run. What differs is given to vtysh, and all of it is read again: FRR has
 accepted what it prints, and nothing else. All that takes at most `SETTLED_S`, as the commit holds the store's
-write lock.
+write lock; longer only where a daemon has to start, or where all of them answer and the machine is busy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 from weir.adapters.daemon import Daemon
 from weir.adapters.frr import Frr
 from weir.backends.backend import TOLD, Comparison, Look, Topic, by_difference, refuse, step
-from weir.backends.daemons import SETTLED_S
+from weir.backends.daemons import SETTLED_S, STARTED_S
 from weir.backends.frr_lines import commands, list_of, masked, parsed, paths_of
 from weir.fields.secret import LOST
 from weir.model.objects import ConfigObject
@@ -180,10 +180,10 @@ class RoutingBackend:
         return {place: self._open(place, value) for place, value in block.secrets if value != LOST}
 
     def apply(self, difference: RoutingDifference) -> None:
-        deadline_s = time.monotonic() + SETTLED_S
         try:
             for name in difference.start:
-                self._start(name, difference.needed[name], deadline_s)
+                self._start(name, difference.needed[name], time.monotonic() + STARTED_S)
+            deadline_s = time.monotonic() + SETTLED_S
             if difference.new or difference.gone:
                 self._write(difference, deadline_s)
             for name in difference.stop:

@@ -22,7 +22,7 @@ _CHECKS = {
     "no-way-back": "no route leads back to {source} (reverse_path)",
     "another-way-back": "the way back to {source} is {back}, not {name} (reverse_path)",
 }
-_LOOKED_AT = "impossible sources, reverse_path, unknown"
+_LOOKED_AT = "impossible sources, the way back (reverse_path), who is in no queue (unknown)"
 
 
 def ingress(document: Document, told: Json, asked_for: str) -> Step:
