@@ -3,6 +3,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
+import { problem } from "./mock/answers";
 import { mockRouter, renderAt } from "./render";
 
 const router = mockRouter();
@@ -129,6 +130,34 @@ describe("the tools", () => {
     renderAt("/tools?target=192.0.2.1");
     await userEvent.setup().click(await screen.findByRole("button", { name: "Run" }));
     expect(await screen.findByText(/ended without saying why/)).toBeTruthy();
+  });
+
+  it("are in a list, and take what was given along", async () => {
+    renderAt("/tools?target=192.0.2.1");
+    await userEvent.setup().click(await screen.findByRole("link", { name: "Mtr" }));
+    expect(await screen.findByRole("heading", { name: "Mtr" })).toBeTruthy();
+    expect(screen.getByRole("link", { name: "Mtr" }).getAttribute("aria-current")).toBe("page");
+    expect(screen.getByRole<HTMLInputElement>("textbox", { name: /^Target/ }).value).toBe("192.0.2.1");
+  });
+
+  it("say at its field what was refused, and nothing as output", async () => {
+    const findings = [
+      {
+        severity: "error",
+        code: "no-subject",
+        message: "either interface or queue must be given",
+        kind: "torch",
+        id: "",
+        field: "interface",
+      },
+    ];
+    router.server.use(
+      http.post("*/api/v1/tools/torch", () => problem(422, "invalid", "torch: not so", { findings })),
+    );
+    renderAt("/tools?tool=torch");
+    await userEvent.setup().click(await screen.findByRole("button", { name: "Run" }));
+    expect(await screen.findByText("either interface or queue must be given")).toBeTruthy();
+    expect(screen.queryByRole("region", { name: "Output" })).toBeNull();
   });
 
   it("say who is in the way", async () => {

@@ -52,6 +52,7 @@ describe("a time without measurements", () => {
   it.each([
     ["before it was made", 0, 1_000, "before the queue was made"],
     ["around a start", 4_000, 4_990, expect.stringMatching(/^the router started at /)],
+    ["that went on long after a start", 4_000, 5_400, null],
     ["since nothing comes", 9_001, 9_500, expect.stringMatching(/^no data since /)],
     ["of which nothing is known", 6_000, 7_000, null],
   ])("%s says so", (_name, from, to, said) => expect(why(from, to)).toEqual(said));

@@ -20,13 +20,15 @@ interface Known {
 
 /** A sample may lie beside the moment that explains it. */
 const SLACK_S = 90;
+/** What is longer after the router's start does not come from it. */
+const START_S = 300;
 
 export const whyGapOf =
   ({ bootS, lostS, made }: Known): WhyGap =>
   (fromS, toS) => {
     if (made && toS <= made.atS + SLACK_S) return `before the ${made.what} was made`;
     if (lostS !== null && fromS >= lostS - SLACK_S) return `no data since ${clockText(lostS)}`;
-    if (bootS !== null && fromS <= bootS && bootS <= toS + SLACK_S)
+    if (bootS !== null && fromS <= bootS && bootS <= toS + SLACK_S && toS <= bootS + START_S)
       return `the router started at ${clockText(bootS)}`;
     return null;
   };

@@ -24,7 +24,7 @@ export function SlowAddress() {
           event.preventDefault();
           const typed = new FormData(event.currentTarget).get("address");
           const wanted = typeof typed === "string" ? typed.trim() : "";
-          void navigate({ search: { address: wanted || undefined } });
+          void navigate({ search: (old) => ({ ...old, address: wanted || undefined }), resetScroll: false });
           if (wanted === address) void query.refetch();
         }}
       >

@@ -145,6 +145,9 @@ export function gapsOf(data: uPlot.AlignedData, fromS: number, toS: number): [nu
   return gaps;
 }
 
+/** Their height: a lower graph must not cut them off. */
+const GAP_WORDS_PX = 14;
+
 /** Time without measurements is hatched, and says so where there is room: it is not zero. */
 export function gapsPlugin(why: () => GraphProps["whyGap"], colours: GraphColours): uPlot.Plugin {
   const drawClear = (plot: uPlot) =>
@@ -174,7 +177,7 @@ export function gapsPlugin(why: () => GraphProps["whyGap"], colours: GraphColour
           const reason = why()?.(from, to);
           const words = reason ? `not measured: ${reason}` : "not measured";
           const shown = ctx.measureText(words).width < width ? words : "not measured";
-          ctx.fillText(shown, left + width / 2, bbox.top + bbox.height * 0.42);
+          ctx.fillText(shown, left + width / 2, bbox.top + Math.max(bbox.height * 0.42, px(GAP_WORDS_PX)));
         }
         ctx.restore();
       }

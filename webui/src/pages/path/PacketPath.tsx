@@ -28,7 +28,7 @@ export function PacketPath() {
         key={JSON.stringify(packet)}
         packet={packet}
         onAsk={(wanted) => {
-          void navigate({ search: searchOf(wanted), resetScroll: false });
+          void navigate({ search: (old) => ({ ...old, ...searchOf(wanted) }), resetScroll: false });
           if (JSON.stringify(wanted) === JSON.stringify(packet)) void query.refetch();
         }}
       />

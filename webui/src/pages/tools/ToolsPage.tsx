@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, NativeSelect } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { api, need } from "@/api/client";
 import { useMay } from "@/api/may";
@@ -25,26 +25,42 @@ const SPEED = "speed";
 /** Tools that run on the router: a form from the declaration, and what the run says. */
 export default function ToolsPage() {
   const { tool: asked, ...given } = useSearch({ from: "/frame/tools" });
-  const navigate = useNavigate({ from: "/tools" });
   const name = asked !== undefined && TOOLS.has(asked) ? asked : FIRST;
   const tool = TOOLS.get(name);
   if (!tool) return null;
   return (
     <Page title="Tools">
-      <div className={classes.form}>
-        <NativeSelect
-          label="Tool"
-          description={<Help text={tool.about} />}
-          data={[...TOOLS].map(([value, item]) => ({ value, label: item.title }))}
-          value={name}
-          onChange={(event) => void navigate({ search: { tool: event.currentTarget.value, ...given } })}
-        />
+      <div className={classes.page}>
+        <nav aria-label="All tools">
+          <ul className={classes.tools}>
+            {[...TOOLS].map(([value, item]) => (
+              <li key={value}>
+                <Link
+                  to="/tools"
+                  search={{ tool: value, ...given }}
+                  className={classes.tool}
+                  aria-current={value === name ? "page" : undefined}
+                >
+                  {item.title}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div className={classes.chosen}>
+          <div>
+            <h2>{tool.title}</h2>
+            <p className={`dim ${classes.about}`}>
+              <Help text={tool.about} />
+            </p>
+          </div>
+          {name === SPEED ? (
+            <SpeedTest tool={tool} />
+          ) : (
+            <ToolRun key={`${name} ${JSON.stringify(given)}`} name={name} tool={tool} given={given} />
+          )}
+        </div>
       </div>
-      {name === SPEED ? (
-        <SpeedTest tool={tool} />
-      ) : (
-        <ToolRun key={`${name} ${JSON.stringify(given)}`} name={name} tool={tool} given={given} />
-      )}
     </Page>
   );
 }
@@ -61,7 +77,7 @@ function ToolRun(props: RunProps) {
   return (
     <>
       <ToolForm {...props} isRunning={isRunning} problem={run.problem} start={start} stop={stop} />
-      {run.state === "idle" ? null : (
+      {run.state === "idle" || isOfFields(run.problem) ? null : (
         <Section title={isRunning ? "Running" : "Output"}>
           <Output tool={props.tool} run={run} />
         </Section>
@@ -91,6 +107,10 @@ function SpeedTest({ tool }: { tool: Tool }) {
     </>
   );
 }
+
+/** Nothing was run, and the fields say why. */
+const isOfFields = (problem: ApiProblem | null): boolean =>
+  problem?.findings.some((item) => item.field !== "") ?? false;
 
 interface FormProps extends RunProps {
   isRunning: boolean;
