@@ -37,7 +37,7 @@ and writing them ends within what the API waits for so many changes (`weir.servi
 _ANSWER_S = 0.3
 """A daemon that is well says its version within this."""
 _BUSY_S = 10.0
-"""So much longer vtysh may take while all daemons answer: the machine is busy then, and none of them hangs."""
+"""So much longer vtysh may take while all daemons answer: the machine is busy, and none of them hangs."""
 _SEEN_S = 1.0
 _DAEMONS = ("zebra", "staticd")
 

@@ -43,8 +43,8 @@ class Unsettled:
     changes: Sequence[Change]
     before: Before | None = None
     by: object = None
-    """The connection that applied it. The number alone says too little: a commit after one that came to nothing
-    has the same."""
+    """The connection that applied it. The number says too little: after a commit that came to nothing,
+    the next one has the same."""
 
 
 class Undoing(RunningConfiguration):
