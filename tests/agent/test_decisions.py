@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import random
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +23,7 @@ from weir.adapters import nft
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.sets import SetsBackend
 from weir.kinds.firewall import Firewall
-from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.firewall_rule import NAT_STATES, FirewallRule
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
@@ -37,6 +38,12 @@ CONFIGURATIONS = int(os.environ.get("WEIR_FIREWALLS", "12"))
 """500 take about ten minutes."""
 PACKETS = 40
 PORTS = (53, 80, 443, 5060, 8080)
+CODEPOINTS = (0, 46)
+FLAGS = {"fin": 1, "syn": 2, "rst": 4, "psh": 8, "ack": 16, "urg": 32, "ece": 64, "cwr": 128}
+OPENING = (("syn",), ("syn", "ece", "cwr"), ("ack",), ("ack", "psh"))
+"""What connection tracking takes for the first segment of a connection."""
+LOOKED_AT = {"source_ports", "flags", "flags_unset", "dscp", "ct_nat"}
+"""What rules that match look at."""
 AT = datetime(2026, 11, 27, 20, 30)
 """A Friday."""
 OPEN, CLOSED = TimeWindow(20 * 60, 24 * 60, ("fri",)), TimeWindow(8 * 60, 18 * 60, ("fri", "sat"))
@@ -67,8 +74,24 @@ def some(rng: random.Random, items: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(rng.sample(items, rng.randint(1, 2)))
 
 
+def random_detail(rng: random.Random) -> dict[str, Any]:
+    """Of what few rules look at, alone."""
+    one, other = rng.sample(("syn", "ack", "psh", "ece"), 2)
+    found: list[dict[str, Any]] = [
+        {"protocol": "tcp-udp", "source_ports": (rng.choice(("20000-29999", "1-20300")),)},
+        {"protocol": "tcp", "tcp_flags": (one,)},
+        {"protocol": "tcp", "tcp_flags_unset": (one, other)},
+        {"protocol": "tcp", "tcp_flags": (one,), "tcp_flags_unset": (other,)},
+        {"dscp": rng.choice(CODEPOINTS)},
+        {"ct_nat": rng.choice(NAT_STATES[1:])},
+    ]
+    return rng.choice(found)
+
+
 def random_match(rng: random.Random) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    said: dict[str, Any] = random_detail(rng) if rng.random() < 0.35 else {}
+    if said:
+        return said
     if rng.random() < 0.4:
         said["source"] = some(rng, ("10.64.0.0/16", "10.64.1.0/24", "10.64.2.77/32", "203.0.113.128/25"))
     elif rng.random() < 0.3:
@@ -186,10 +209,32 @@ def foreseen(rules: Rules, packet: Packet, walk: Walk) -> tuple[Verdict, str, in
 
 
 def listeners(namespace: str, addresses: tuple[str, ...]) -> dict[tuple[str, int], socket.socket]:
+    """By address and UDP port; port 0 hears all of TCP."""
     made = {(address, port): bound(namespace, address, port) for address in addresses for port in PORTS}
+    made |= {(address, 0): raw(namespace, address) for address in addresses}
     for one in made.values():
         one.setblocking(False)
     return made
+
+
+def raw(namespace: str, address: str) -> socket.socket:
+    """A socket for segments of TCP."""
+    with netns.inside(namespace):
+        own = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+    own.bind((address, 0))
+    return own
+
+
+def segment(packet: Packet, words: bytes) -> bytes:
+    """Whose sum is right: connection tracking looks."""
+    flags = sum(FLAGS[name] for name in packet.flags or ())
+    head = struct.pack("!HHIIBBHHH", packet.source_port, packet.port, 7, 7, 5 << 4, flags, 64_240, 0, 0)
+    ends = b"".join(socket.inet_aton(each) for each in (packet.source, packet.destination))
+    data = head + words.ljust(len(words) + len(words) % 2)
+    pseudo = ends + struct.pack("!HH", socket.IPPROTO_TCP, len(data))
+    total = sum(struct.unpack(f"!{(len(pseudo) + len(data)) // 2}H", pseudo + data))
+    total = (total & 0xFFFF) + (total >> 16)
+    return data[:16] + struct.pack("!H", ~(total + (total >> 16)) & 0xFFFF) + data[18:]
 
 
 def arrived(heard: dict[tuple[str, int], socket.socket]) -> dict[bytes, tuple[str, int, str]]:
@@ -199,12 +244,19 @@ def arrived(heard: dict[tuple[str, int], socket.socket]) -> dict[bytes, tuple[st
         with suppress(BlockingIOError):
             while True:
                 data, peer = one.recvfrom(100)
-                found[data] = (address, port, peer[0])
+                if not port and len(data) > 40:
+                    found[data[40:].rstrip()] = (address, int.from_bytes(data[22:24], "big"), peer[0])
+                elif port:
+                    found[data] = (address, port, peer[0])
     return found
 
 
 def test_the_rule_that_is_said_to_decide_decides(router: tuple[str, str, str]) -> None:
     own, inside, outside = router
+    for far in (inside, outside):  # they know nothing of the connections, and would end them
+        with netns.inside(far):
+            netns.run(["nft", "add table ip t; add chain ip t o { type filter hook output priority 0; }"])
+            netns.run(["nft", "add rule ip t o tcp flags rst drop"])
     heard = {
         **listeners(inside, INSIDE),
         **listeners(outside, OUTSIDE),
@@ -212,6 +264,7 @@ def test_the_rule_that_is_said_to_decide_decides(router: tuple[str, str, str]) -
     }
     seed = int(os.environ.get("WEIR_SEED", "1"))
     verdicts: dict[str, int] = {}
+    met = set[str]()
     for number in range(CONFIGURATIONS):
         rng = random.Random(seed * 100_000 + number)
         document = random_firewall(rng)
@@ -232,6 +285,7 @@ def test_the_rule_that_is_said_to_decide_decides(router: tuple[str, str, str]) -
                 expected[words] = destination, port, source
             for rule in walk.matched:
                 counts[rule.counter] = counts.get(rule.counter, 0) + 1
+                met |= {field for field in LOOKED_AT if getattr(rule, field) not in ((), "", None)}
         seen: dict[bytes, tuple[str, int, str]] = {}
 
         def all_there() -> bool:
@@ -253,6 +307,7 @@ def test_the_rule_that_is_said_to_decide_decides(router: tuple[str, str, str]) -
             }
         filters = {name: count for name, count in told.items() if name.startswith("r_")}
         assert filters == {name: count for name, count in counts.items() if name.startswith("r_")}, number
+    assert met == LOOKED_AT
     assert min(verdicts.get(verdict, 0) for verdict in ("accept", "drop", "reject")) > CONFIGURATIONS
 
 
@@ -267,16 +322,25 @@ def send(rng: random.Random, inside: str, outside: str, words: bytes) -> Packet:
     else:
         name, device, source = outside, "wan0", rng.choice(OUTSIDE[:2])
         destination = rng.choice((*INSIDE, ROUTER_OUT, ROUTER_OUT))
-    port = rng.choice(PORTS)
-    with bound(name, source, next(_flows)) as sender, suppress(OSError):
-        sender.sendto(words, (destination, port))
-    return Packet(
+    is_tcp = rng.random() < 0.4
+    packet = Packet(
         4,
         source,
         destination,
-        "udp",
-        port,
+        "tcp" if is_tcp else "udp",
+        rng.choice(PORTS),
         in_names=frozenset((device,)),
         to_router=destination in (ROUTER_IN, ROUTER_OUT),
+        source_port=next(_flows),
+        dscp=rng.choice(CODEPOINTS),
+        flags=frozenset(rng.choice(OPENING)) if is_tcp else None,
         at=AT,
     )
+    if is_tcp:
+        sender, data = raw(name, source), segment(packet, words)
+    else:
+        sender, data = bound(name, source, packet.source_port), words
+    with sender, suppress(OSError):
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, packet.dscp << 2)
+        sender.sendto(data, (destination, 0 if is_tcp else packet.port))
+    return packet

@@ -19,7 +19,7 @@ from weir.adapters import nft
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.sets import SetsBackend, SetsDifference
 from weir.kinds.firewall import Firewall
-from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.firewall_rule import NAT_STATES, FirewallRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.kinds.source_limit import SourceLimit
@@ -88,6 +88,17 @@ MATCHES: list[dict[str, Any]] = [
     {"in_interface": "lan0", "out_interface": "wan0"},
     {"ct_state": ("new",)},
     {"ct_state": ("new", "invalid", "established")},
+    {"protocol": "tcp", "source_ports": ("1024-65535",), "ports": ("22",)},
+    {"protocol": "udp", "source_ports": ("53", "123", "500-510"), "port_set": "ports"},
+    {"protocol": "tcp-udp", "source_ports": ("53",)},
+    {"protocol": "tcp", "tcp_flags": ("syn",), "tcp_flags_unset": ("ack", "rst")},
+    {"protocol": "tcp", "tcp_flags": ("fin", "syn")},
+    {"protocol": "tcp", "tcp_flags_unset": ("ece",), "ports": ("80",), "source": PREFIXES},
+    *({"dscp": number} for number in (0, 1, 3, 10, 44, 46, 63)),
+    {"dscp": 8, "family": "ipv6", "protocol": "udp"},
+    {"dscp": 46, "source": PREFIXES},
+    *({"ct_nat": word} for word in NAT_STATES if word != "any"),
+    {"ct_nat": "not-destination", "ct_state": ("new",), "protocol": "tcp", "dscp": 8},
     {"rate_per_s": 10, "burst": 7},
     {"rate_per_s": 10, "source_set": "bad"},
     {"source_limit": SourceLimit(connections=20)},

@@ -134,6 +134,9 @@ def test_a_configured_rule_without_an_interface_is_seen_by_all_forwarded_packets
         PacketRule("forward", "add-to-set", "f1", family=4, target="d4_60_9_x", counter="r_f1"),
         PacketRule("forward", "drop", "f1", lookups=(Lookup("saddr", "d4_60_9_x", 4, 32, True),)),
         PacketRule("forward", "accept", "f1", bounds=(SourceBound("d4_60_9_x", 4, 32, rate=3),)),
+        PacketRule("forward", "drop", "f1", dscp=0, family=4, counter="r_f1"),
+        PacketRule("forward", "drop", "f1", protocol="tcp", flags=("rst",), counter="r_f1"),
+        PacketRule("forward", "drop", "f1", protocol="tcp", flags_unset=("ack",), ct_states=("established",)),
     ],
 )
 def test_a_rule_that_judges_each_packet_leaves_none_to_xdp(rule: PacketRule) -> None:
@@ -146,6 +149,12 @@ def test_a_limit_of_connections_leaves_those_that_exist_to_xdp() -> None:
     rule = FirewallRule("f1", "forward", "drop", source_limit=SourceLimit(connections=3))
     sight = Sight.of((*NAT, *FIREWALL.wanted(Document([rule]))), "")
     assert not sight.each
+
+
+def test_a_rule_about_segments_that_begin_connections_leaves_those_that_exist_to_xdp() -> None:
+    rule = FirewallRule("f1", "forward", "drop", protocol="tcp", tcp_flags=("syn",), ct_state=("new",))
+    sight = Sight.of((*NAT, *FIREWALL.wanted(Document([rule]))), "")
+    assert set(fast(around(sight, "lan0", "net0", "wan0"), "").values()) == {Role.FAST | Role.FLOW}
 
 
 def test_connections_are_known_to_xdp_behind_what_people_configured() -> None:

@@ -28,7 +28,7 @@ LISTED = (
 )
 LACKED = (
     *("connection-bytes=1-2", "connection-limit=!10,32", "connection-mark=a", "connection-mark=no-mark"),
-    *("connection-rate=0-100k", "connection-type=ftp", "connection-nat-state=srcnat", "content=x", "dscp=46"),
+    *("connection-rate=0-100k", "connection-type=ftp", "content=x", "dscp=64", "dscp=!46"),
     *("dst-address-type=broadcast", "dst-address-type=!local", "src-address-type=local", "fragment=yes"),
     *(
         "dst-limit=1,5,dst-address/1m40s",
@@ -55,8 +55,8 @@ LACKED = (
         "realm=1",
     ),
     *(
-        "src-port=53",
-        "tcp-flags=syn,!ack",
+        "connection-nat-state=odd",
+        "tcp-flags=syn,!odd",
         "tcp-mss=1-2",
         "tls-host=*.example.com",
         "ttl=equal:1",
@@ -155,6 +155,16 @@ def of_filters(of_addresses: Taken, icmp: str, echo: int) -> Taken:
         f"protocol={icmp}": ({"protocol": "icmp"},),
         f"protocol={icmp} icmp-options={echo}:0": ({"protocol": "icmp", "icmp_types": ["echo-request"]},),
         "protocol=ipsec-esp": ({"protocol": "esp"},),
+        "protocol=tcp src-port=1024-65535 tcp-flags=syn,!ack,!rst": (
+            {
+                "source_ports": ["1024-65535"],
+                "tcp_flags": ["syn"],
+                "tcp_flags_unset": ["ack", "rst"],
+            },
+        ),
+        "dscp=46": ({"dscp": 46},),
+        "connection-nat-state=!dstnat": ({"ct_nat": "not-destination"},),
+        "connection-nat-state=srcnat,dstnat": ({"ct_nat": "either"},),
         "connection-state=established,related": ({"ct_state": ["established", "related"]},),
         "connection-state=!new,untracked": ({"ct_state": ["established", "related", "invalid"]},),
         "limit=50,5:packet": ({"rate_per_s": 50},),
@@ -200,6 +210,7 @@ SRC = (
     *("in-interface=ether3", "in-interface-list=WAN", "dst-address-type=local", "connection-state=new"),
     *("connection-limit=10,32", "dst-limit=3/1m,5,src-address/1m40s"),
     *("limit=50,5:packet", "randomise-ports=yes", "same-not-by-dst=yes", "to-ports=1-9", "to-addresses=a"),
+    *("src-port=53", "dscp=46", "tcp-flags=syn,!ack", "connection-nat-state=srcnat"),
     *("jump-target=more", "address-list=a", "protocol=icmp", "to-addresses=192.0.2.1-192.0.2.9"),
 )
 DST = tuple(said.replace("in-interface", "out-interface") for said in SRC if "address-type" not in said)

@@ -31,9 +31,10 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     "match",
     [
-        "src-port=53",
+        "src-port=http",
         "layer7-protocol=x",
-        "dscp=46",
+        "dscp=64",
+        "tcp-flags=syn,!odd",
         "connection-mark=a",
         "src-address-list=!office",
         "protocol=!tcp",
@@ -153,14 +154,14 @@ def test_a_queue_names_an_interface_as_the_file_does() -> None:
     ]
 
 
-def test_an_interface_that_masquerades_is_outside_and_its_drop_rule_is_the_policy() -> None:
+def test_an_interface_that_masquerades_is_outside_and_its_drop_rule_is_kept() -> None:
     report = import_of(
         "/ip firewall filter\nadd action=drop chain=forward connection-nat-state=!dstnat "
         "connection-state=new in-interface=ether1\n"
         "/ip firewall nat\nadd action=masquerade chain=srcnat out-interface=ether1\n"
     )
     assert only(report, "interface")["role"] == "wan"
-    assert [line.code for line in report.lines] == ["policy", "zone"]
+    assert [line.code for line in report.lines] == ["ok", "zone"]
     assert only(report, "firewall")["masquerade"] is False
 
 

@@ -10,11 +10,6 @@ import pytest
 from tests.formats.routeros import LISTS, import_of, of_kind, only
 from weir.formats.report import LineDraft
 from weir.formats.routeros.menus.router import Wanted
-from weir.kinds.firewall import Firewall
-from weir.kinds.zone import Zone, ZonePolicy
-from weir.model.document import Document
-from weir.model.interface import Interface
-from weir.model.objects import ConfigObject
 
 TO_ITSELF = LISTS + "/ip firewall nat\nadd dst-address-type=local "
 
@@ -55,95 +50,18 @@ def test_an_interface_that_masquerades_for_some_is_not_outside(said: str) -> Non
     assert only(report, "interface")["role"] == "none"
 
 
-DROP = (
-    "add action=drop chain=forward connection-nat-state=!dstnat connection-state=new in-interface-list=WAN\n"
-)
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        "add action=accept chain=forward dst-address=192.168.1.0/24",
-        "add chain=forward dst-address=192.168.1.0/24",
-        "add action=jump chain=forward jump-target=more\nadd chain=more",
-    ],
-)
-def test_the_drop_rule_of_the_policy_is_said_to_be_missing_where_a_later_rule_lets_pass(after: str) -> None:
-    report = import_of(f"{LISTS}/ip firewall filter\n{DROP}{after}\n")
-    drop = next(rule for rule in of_kind(report, "firewall-rule") if rule["action"] == "drop")
-    assert drop["disabled"] is True
-    line = next(line for line in report.lines if "action=drop" in line.source)
-    assert (line.fate, line.code) == ("warning", "match-not-taken")
-    assert "The rules after it and the zones now decide" in line.reason
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        "add action=accept chain=forward connection-nat-state=dstnat",
-        "add action=accept chain=forward dst-address=192.168.1.0/24 disabled=yes",
-        "add action=accept chain=input dst-address=192.168.1.1",
-        "add action=drop chain=forward",
-    ],
-)
-def test_the_drop_rule_of_the_policy_is_the_policy_where_nothing_lets_pass_after_it(after: str) -> None:
-    before = "add action=accept chain=forward dst-address=192.168.1.0/24\n"
-    report = import_of(f"{LISTS}/ip firewall filter\n{before}{DROP}{after}\n")
-    line = next(line for line in report.lines if "!dstnat" in line.source)
-    assert (line.fate, line.code) == ("left-out", "policy")
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        Firewall(drop_new_from_wan=False),
-        ZonePolicy("servers", "wan", "lan"),
-        Interface("ether1", "guests"),
-    ],
-)
-def test_the_drop_rule_is_not_the_policy_of_a_router_whose_policy_drops_less(other: ConfigObject) -> None:
-    existing = Document([Zone("guests"), other])
-    report = import_of(f"{LISTS}/ip firewall filter\n{DROP}", existing)
-    assert report.lines[-1].code == "match-not-taken"
-
-
-def test_the_drop_rule_is_not_the_policy_where_more_may_be_outside_than_is_known() -> None:
-    lists = LISTS + "add interface=[find] list=WAN\n"
-    report = import_of(f"{lists}/ip firewall filter\n{DROP}")
-    assert report.lines[-1].code == "match-not-taken"
-
-
-ANSWERS = "add chain=forward connection-state=established,related,untracked\n"
-
-
-@pytest.mark.parametrize(
-    ("before", "state", "is_policy"),
-    [
-        ("", "connection-state=new,invalid", True),
-        ("", "connection-state=new,established", False),
-        ("", "connection-state=!established,related", True),
-        ("", "connection-state=odd", False),
-        ("", "", False),
-        (ANSWERS, "", True),
-        (ANSWERS.replace("\n", " disabled=yes\n"), "", False),
-        (ANSWERS.replace("\n", " in-interface=ether2\n"), "", False),
-        (ANSWERS.replace("forward", "input"), "", False),
-    ],
-)
-def test_a_drop_rule_that_stops_answers_is_not_the_policy(before: str, state: str, is_policy: bool) -> None:
-    drop = DROP.replace("connection-state=new", state)
-    report = import_of(f"{LISTS}/ip firewall filter\n{before}{drop}")
-    assert report.lines[-1].code == ("policy" if is_policy else "match-not-taken")
-
-
-def test_a_drop_rule_about_the_router_itself_is_not_the_policy_which_answers_pings() -> None:
-    report = import_of(f"{LISTS}/ip firewall filter\n{DROP.replace('=forward', '=input')}")
-    assert report.lines[-1].code == "match-not-taken"
-
-
-def test_a_drop_rule_of_a_chain_of_ones_own_is_not_the_policy() -> None:
-    report = import_of(f"{LISTS}/ip firewall filter\n{DROP.replace('=forward', '=mine')}")
-    assert report.lines[-1].code == "match-not-taken"
+def test_what_came_for_port_forwards_is_told_from_the_rest() -> None:
+    """RouterOS' own last rule, and what people have before one that drops everything."""
+    report = import_of(
+        f"{LISTS}/ip firewall filter\nadd chain=forward connection-nat-state=dstnat\n"
+        "add action=drop chain=forward connection-nat-state=!dstnat connection-state=new "
+        "in-interface-list=WAN\n"
+    )
+    let_pass, dropped = of_kind(report, "firewall-rule")
+    assert (let_pass["action"], let_pass["ct_nat"]) == ("accept", "destination")
+    assert (dropped["action"], dropped["ct_nat"], dropped["ct_state"]) == ("drop", "not-destination", ["new"])
+    assert dropped["source_set"] == "wan-interfaces"
+    assert {line.fate for line in report.lines[-2:]} == {"imported"}
 
 
 @pytest.mark.parametrize(
@@ -184,8 +102,8 @@ def test_a_rule_that_is_to_come_before_others_is_not_in_force_behind_them(text: 
 
 
 def test_a_rule_that_was_disabled_says_what_it_lacks() -> None:
-    report = import_of("/ip firewall filter\nadd chain=input disabled=yes dscp=1 ttl=equal:1\n")
-    assert report.lines[0].reason == "It was disabled, and stays so: it lacks dscp=“1”, ttl=“equal:1”."
+    report = import_of("/ip firewall filter\nadd chain=input disabled=yes nth=2,1 ttl=equal:1\n")
+    assert report.lines[0].reason == "It was disabled, and stays so: it lacks nth=“2,1”, ttl=“equal:1”."
 
 
 @pytest.mark.parametrize(

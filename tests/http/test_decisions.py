@@ -112,6 +112,50 @@ def test_what_only_the_kernel_knows_is_said(router: Toy) -> None:
     assert "learnt" in text and "seen" in text
 
 
+DETAILED: tuple[tuple[str, dict[str, Any]], ...] = (
+    (
+        "/firewall-rules/odd",
+        {
+            "chain": "forward",
+            "action": "reject",
+            "protocol": "tcp",
+            "ports": ["9000"],
+            "source_ports": ["1-1023"],
+            "tcp_flags": ["syn"],
+        },
+    ),
+    (
+        "/firewall-rules/voice",
+        {"chain": "forward", "action": "drop", "protocol": "gre", "dscp": 46, "ct_nat": "neither"},
+    ),
+)
+
+
+def test_a_rule_about_what_was_not_told_of_the_packet_says_so(router: Toy) -> None:
+    for path, body in DETAILED:
+        assert router.api("PUT", path, body).status_code == 201
+
+    def unsure(**said: Any) -> tuple[str, list[str]]:
+        found = asked(router, "10.64.0.7", INTERNET, **said)
+        return found["verdict"], [text for text in found["unsure"] if "learnt" not in text]
+
+    attempt: dict[str, Any] = {"port": 9000}
+    assert unsure(**attempt, source_port=1023) == ("reject", [])
+    assert unsure(**attempt, source_port=1024) == ("accept", [])
+    (text,) = unsure(**attempt)[1]
+    assert text == "firewall rule odd looks at the source port; it is taken not to match"
+    verdict, (text,) = unsure(**attempt, source_port=1023, state="established")
+    assert verdict == "accept" and "TCP flags that are not known" in text
+    assert unsure(protocol="gre", dscp=46) == ("drop", [])
+    assert unsure(protocol="gre", dscp=45) == ("accept", [])
+    (text,) = unsure(protocol="gre")[1]
+    assert "voice looks at the DSCP" in text
+    verdict, (text,) = unsure(protocol="gre", dscp=46, state="established")
+    assert verdict == "accept" and "what NAT did to the connection" in text
+    shown = router.weir("firewall", "decide", "10.64.0.7", INTERNET, "gre", "--dscp", "46")
+    assert shown.startswith("drop: ")
+
+
 def test_an_answer_is_of_the_configuration_that_runs(router: Toy) -> None:
     before = asked(router, "10.64.0.8", INTERNET, port=7777)
     assert before["verdict"] == "accept"

@@ -18,12 +18,28 @@ _IN_ORDER = ("&", "range")
 """Whose members have places."""
 
 
+_CODEPOINTS = {
+    **{f"cs{number}": number << 3 for number in range(8)},
+    **{f"af{drop}{number}": drop << 3 | number << 1 for drop in (1, 2, 3, 4) for number in (1, 2, 3)},
+    **{"df": 0, "be": 0, "lephb": 1, "va": 44, "ef": 46},
+}
+"""Names that nft gives numbers of DSCP; which, depends on its version (RFC 2474, 2597, 3246, 5865, 8622)."""
+
+
+def _is_of_dscp(value: dict[str, Any]) -> bool:
+    left = value.get("left")
+    payload = left.get("payload") if isinstance(left, dict) else None
+    return isinstance(payload, dict) and payload.get("field") == "dscp"
+
+
 def _normal(value: Any) -> Any:
     if isinstance(value, list):
         members = _sorted(value)
         return members[0] if len(members) == 1 else members
     if not isinstance(value, dict):
         return value
+    if _is_of_dscp(value):
+        value = {**value, "right": _CODEPOINTS.get(value["right"], value["right"])}
     if isinstance(value.get("counter"), dict):
         return {"counter": None}
     if set(value) == {"set"} and isinstance(value["set"], list):

@@ -38,6 +38,11 @@ _ADDRESSES = {
     ("ip6", "daddr"): (24, 16),
 }
 _NFPROTO = {"ip": "ipv4", "ip6": "ipv6"}
+_PORTS = {"sport": 0, "dport": 2}
+_FLAGS_AT = 13
+_FLAGS = {"fin": 1, "syn": 2, "rst": 4, "psh": 8, "ack": 16, "urg": 32, "ecn": 64, "cwr": 128}
+_DSCP = {"ip": (1, 1, 2), "ip6": (0, 2, 6)}
+"""Where its bits are: offset and size in bytes, and by how many bits they are shifted."""
 _ETHERNET = 1
 _CT = {"state": 0, "status": 2}
 _CT_BITS = {
@@ -142,11 +147,17 @@ class _Rule:
     def _payload(self, operator: str, protocol: str, field: str, right: Any) -> Iterator[Encoded]:
         if (protocol, field) in _ADDRESSES:
             yield from self._address(operator, protocol, field, right)
-        elif field == "dport" and (protocol in _WITH_PORTS or protocol == "th"):
+        elif field in _PORTS and (protocol in _WITH_PORTS or protocol == "th"):
             if protocol != "th":
                 yield from self._depends("l4proto", protocol, _number(protocol))
-            yield _load(_TRANSPORT, 2, 2)
+            yield _load(_TRANSPORT, _PORTS[field], 2)
             yield from _judged(operator, right, _port, _KINDS["dport"], _NETWORK_ORDER)
+        elif (protocol, field) == ("tcp", "flags"):
+            yield from self._depends("l4proto", protocol, _number(protocol))
+            yield _load(_TRANSPORT, _FLAGS_AT, 1)
+            yield from _one_of(operator, bytes([sum(_FLAGS[name] for name in _listed(right))]))
+        elif field == "dscp" and protocol in _DSCP:
+            yield from self._dscp(operator, protocol, right)
         elif field == "type" and protocol in _ICMP_TYPES:
             family, number = ("ipv4", "icmp") if protocol == "icmp" else ("ipv6", "ipv6-icmp")
             yield from self._depends("nfproto", family, _FAMILIES[family])
@@ -182,6 +193,17 @@ class _Rule:
         yield from _judged(
             operator, right, lambda text: _address_bytes(str(text), size), _KINDS[protocol], _NETWORK_ORDER
         )
+
+    def _dscp(self, operator: str, protocol: str, right: Any) -> Iterator[Encoded]:
+        """Six bits; in IPv6 they are of two bytes."""
+        if not isinstance(right, int):
+            raise NotKnown(str(right))
+        offset, size, shift = _DSCP[protocol]
+        family = _NFPROTO[protocol]
+        yield from self._depends("nfproto", family, _FAMILIES[family])
+        yield _load(_NETWORK, offset, size)
+        yield _masked((0x3F << shift).to_bytes(size, "big"))
+        yield _compared(_operator(operator), (right << shift).to_bytes(size, "big"))
 
     def _cut(self, operator: str, protocol: str, field: str, mask: Any, right: Any) -> Iterator[Encoded]:
         if (protocol, field) not in _ADDRESSES or not _is_named(right):
@@ -273,13 +295,23 @@ def _number(protocol: Any) -> bytes:
 
 def _bits(operator: str, key: str, right: Any) -> Iterator[Encoded]:
     """One of these bits is set; with `!` none is."""
-    names = [right] if isinstance(right, str) else right
-    if key not in _CT or operator not in ("in", "!"):
+    if key not in _CT:
         raise NotKnown(key)
-    mask = struct.pack("=I", sum(_CT_BITS[key][name] for name in names))
+    mask = struct.pack("=I", sum(_CT_BITS[key][name] for name in _listed(right)))
     yield Encoded("ct", {1: be32(_REGISTER), 2: be32(_CT[key])})
+    yield from _one_of(operator, mask)
+
+
+def _listed(right: Any) -> list[str]:
+    return [right] if isinstance(right, str) else list(right)
+
+
+def _one_of(operator: str, mask: bytes) -> Iterator[Encoded]:
+    """Of what is loaded."""
+    if operator not in ("in", "!"):
+        raise NotKnown(operator)
     yield _masked(mask)
-    yield _compared(_NEQ if operator == "in" else _EQ, bytes(4))
+    yield _compared(_NEQ if operator == "in" else _EQ, bytes(len(mask)))
 
 
 def _verdict(kind: str, said: Any) -> Encoded:

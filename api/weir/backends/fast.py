@@ -89,9 +89,21 @@ def _looks_at_each(rule: PacketRule) -> str:
         return ""  # NAT is done to the first packet and holds for the others
     if rule.rate_per_s or (rule.bounds and not rule.is_first):
         return f"rule {rule.comment} counts packets"
+    if field := _of_each_packet(rule):
+        return f"rule {rule.comment} looks at {field} of each packet"
     if rule.verdict == "add-to-set" or any(lookup.is_learnt for lookup in rule.lookups):
         return f"rule {rule.comment} uses a set that learns"
     return ""
+
+
+def _of_each_packet(rule: PacketRule) -> str:
+    """What a rule looks at that packets of one connection do not have in common, "" = nothing, as what the
+    flow table forwards is of established connections."""
+    if rule.ct_states and "established" not in rule.ct_states:
+        return ""
+    if rule.dscp is not None:
+        return "the DSCP"
+    return "the TCP flags" if rule.flags or rule.flags_unset else ""
 
 
 class Answers:

@@ -136,7 +136,7 @@ def _tracking_chain(wanted: FirewallWanted) -> str:
 
 def _makes_track(rule: PacketRule) -> bool:
     """Whether the kernel tracks connections because of this rule: it looks at them, or changes them."""
-    return bool(rule.ct_states) or rule.is_forwarded or rule.verdict in _TRACK
+    return bool(rule.ct_states or rule.ct_nat) or rule.is_forwarded or rule.verdict in _TRACK
 
 
 def _flow_place(rules: Sequence[PacketRule]) -> int:

@@ -15,6 +15,15 @@ from weir.parts.rule import Lookup, PacketRule, SourceBound
 
 _L4 = {"icmp": "icmp", "icmpv6": "ipv6-icmp", "icmp-any": ["icmp", "ipv6-icmp"]}
 _NETWORK = {4: "ip", 6: "ip6"}
+_FLAG_NAMES = {"ece": "ecn"}
+_NAT_BITS = {
+    "source": (("snat",), "in"),
+    "destination": (("dnat",), "in"),
+    "either": (("snat", "dnat"), "in"),
+    "not-source": (("snat",), "!"),
+    "not-destination": (("dnat",), "!"),
+    "neither": (("snat", "dnat"), "!"),
+}
 
 
 @lru_cache(maxsize=16_384)
@@ -34,6 +43,9 @@ def _expressions(rule: PacketRule) -> Iterator[Expression]:
         yield match(_meta("nfproto"), f"ipv{rule.family}")
     if rule.ct_states:
         yield match({"ct": {"key": "state"}}, list(rule.ct_states), "in")
+    if rule.ct_nat:
+        bits, operator = _NAT_BITS[rule.ct_nat]
+        yield match({"ct": {"key": "status"}}, list(bits), operator)
     if rule.is_first:
         yield match({"ct": {"key": "status"}}, "confirmed", "!")
     yield from _addressed(rule)
@@ -46,6 +58,8 @@ def _expressions(rule: PacketRule) -> Iterator[Expression]:
     for lookup in rule.lookups:
         if lookup.what != "dport":
             yield _lookup(lookup)
+    if rule.dscp is not None:
+        yield match(_payload(_NETWORK[rule.family], "dscp"), rule.dscp)
     yield from _protocol(rule)
     yield from map(_counted, rule.bounds)
     if rule.rate_per_s:
@@ -91,6 +105,7 @@ def _says_family(rule: PacketRule) -> bool:
         or any(spans and spans != whole for spans in narrow)
         or any(lookup.family for lookup in rule.lookups)
         or bool(rule.not_destinations or rule.bounds)
+        or rule.dscp is not None
         or (rule.verdict == "add-to-set" and rule.family != 0)
     )
 
@@ -102,18 +117,28 @@ def _protocol(rule: PacketRule) -> Iterator[Expression]:
     if rule.icmp_types:
         yield match(_payload(rule.protocol, "type"), {"set": list(rule.icmp_types)})
         return
-    ports = [*(str(port) for port in rule.tcp_ports), *rule.ports]
-    spans = merged((found[0], found[-1]) for found in map(ports_of, ports))
-    right: list[object] = [_one_or_set(_range(*span) for span in spans)] if spans else []
-    right += [f"@{lookup.set}" for lookup in rule.lookups if lookup.what == "dport"]
+    right = [("sport", item) for item in _ports(rule.source_ports)]
+    right += [("dport", item) for item in _ports([*map(str, rule.tcp_ports), *rule.ports])]
+    right += [("dport", f"@{lookup.set}") for lookup in rule.lookups if lookup.what == "dport"]
     has_two = rule.protocol == "tcp-udp"
     if has_two:
         yield match(_meta("l4proto"), {"set": ["tcp", "udp"]})
-    elif rule.protocol and not right:
+    elif rule.protocol and not right and not (rule.flags or rule.flags_unset):
         names = _L4.get(rule.protocol, rule.protocol)
         yield match(_meta("l4proto"), {"set": names} if isinstance(names, list) else names)
-    for item in right:
-        yield match(_payload("th" if has_two else rule.protocol, "dport"), item)
+    for field, item in right:
+        yield match(_payload("th" if has_two else rule.protocol, field), item)
+    for flag in rule.flags:
+        yield match(_payload("tcp", "flags"), _FLAG_NAMES.get(flag, flag), "in")
+    if rule.flags_unset:
+        unset = [_FLAG_NAMES.get(flag, flag) for flag in rule.flags_unset]
+        yield match(_payload("tcp", "flags"), unset, "!")
+
+
+def _ports(ports: Sequence[str]) -> list[object]:
+    """What a match of these ports says; nothing where there are none."""
+    spans = merged((found[0], found[-1]) for found in map(ports_of, ports))
+    return [_one_or_set(_range(*span) for span in spans)] if spans else []
 
 
 def _verdict(rule: PacketRule) -> Iterator[Expression]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from weir.cli import output
@@ -12,7 +14,7 @@ from weir.kinds import DECLARED
 from weir.kinds.firewall_rule import STATES
 
 
-def decide(source: str, destination: str, protocol: str, port: int, **said: str | None) -> None:
+def decide(source: str, destination: str, protocol: str, port: int, **said: Any) -> None:
     session = session_now()
     found = session.client.get(
         "/firewall/decision",
@@ -20,6 +22,8 @@ def decide(source: str, destination: str, protocol: str, port: int, **said: str 
         destination=destination,
         protocol=protocol,
         port=str(port),
+        source_port=said["source_port"],
+        dscp=said["dscp"],
         in_interface=said["in_interface"],
         out_interface=said["out_interface"],
         state=said["state"],
@@ -62,6 +66,8 @@ def register(main: click.Group) -> None:
         click.Argument(["port"], type=click.IntRange(0, 65_535), default=0),
         click.Option(["--in", "in_interface"], help="The interface by which it arrives."),
         click.Option(["--out", "out_interface"], help="The interface by which it leaves."),
+        click.Option(["--source-port"], type=click.IntRange(1, 65_535), help="The sender's port."),
+        click.Option(["--dscp"], type=click.IntRange(0, 63), help="Its DSCP."),
         click.Option(["--state"], type=click.Choice(STATES), help="Of its connection."),
         click.Option(["--at"], help="A local time of the router's, such as 2026-11-28T20:30; now otherwise."),
     ]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from weir.fields import OBJECT_IDS, Whole
 from weir.kinds.declaration import Declaration
-from weir.kinds.firewall_rule import BUILT_IN, WITH_PORTS, FirewallRule, families, family_fits
+from weir.kinds.firewall_rule import BUILT_IN, WITH_FLAGS, WITH_PORTS, FirewallRule, families, family_fits
 from weir.kinds.sets import Set
 from weir.kinds.source_limit import OVER, WITHIN
 from weir.model.document import Change
@@ -103,10 +103,12 @@ def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
             "service",
             "a service includes a protocol and ports: leave these fields empty",
         )
-    if (rule.ports or rule.port_set) and rule.protocol not in WITH_PORTS.values:
-        yield error(
-            "ports-without-protocol", rule, "ports", "ports need a protocol that has them, such as tcp"
-        )
+    for field in ("ports", "source_ports"):
+        named = getattr(rule, field) or (field == "ports" and rule.port_set)
+        if named and rule.protocol not in WITH_PORTS.values:
+            text = "ports need a protocol that has them, such as tcp"
+            yield error("ports-without-protocol", rule, field, text)
+    yield from _flags_make_sense(rule)
     if rule.icmp_types and rule.protocol != "icmp":
         yield error("icmp-types", rule, "icmp_types", "ICMP types need the protocol icmp")
     for field, chain in (("in_interface", "output"), ("out_interface", "input")):
@@ -132,6 +134,15 @@ def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
             "action",
             "a rule with the action return cannot have an address set or a log",
         )
+
+
+def _flags_make_sense(rule: FirewallRule) -> Iterator[Finding]:
+    for field in ("tcp_flags", "tcp_flags_unset"):
+        if getattr(rule, field) and rule.protocol not in WITH_FLAGS.values:
+            yield error("flags-without-tcp", rule, field, "TCP flags need the protocol tcp")
+    if both := sorted({*rule.tcp_flags} & {*rule.tcp_flags_unset}):
+        text = f"no packet can match: {', '.join(both)} cannot be set and not set"
+        yield error("matches-nothing", rule, "tcp_flags_unset", text)
 
 
 def matches_something(view: View, rule: FirewallRule) -> Iterator[Finding]:

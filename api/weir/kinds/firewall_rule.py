@@ -46,8 +46,11 @@ ICMP_TYPES = (
     "nd-neighbor-advert",
 )
 ONLY_4, ONLY_6 = frozenset({"redirect"}), frozenset({"packet-too-big", *ICMP_TYPES[7:]})
+TCP_FLAGS = ("syn", "ack", "fin", "rst", "psh", "urg", "ece", "cwr")
+NAT_STATES = ("any", "source", "destination", "either", "not-source", "not-destination", "neither")
 MAX_PREFIXES = 64
 WITH_PORTS = When("protocol", ("tcp", "udp", "tcp-udp", "sctp"))
+WITH_FLAGS = When("protocol", ("tcp",))
 _PROTOCOLS = ("any", "tcp", "udp", "tcp-udp", "sctp", "icmp", "gre", "esp", "ah", "ospf", "vrrp", "igmp")
 
 
@@ -123,6 +126,17 @@ class FirewallRule(ConfigObject):
         Many(Ports(), limits.MAX_PORTS, help="Destination ports and ranges.", example="443", when=WITH_PORTS),
     ] = ()
     port_set: Annotated[str | None, _set_ref("A set of destination ports.", when=WITH_PORTS)] = None
+    source_ports: Annotated[
+        tuple[str, ...],
+        Many(
+            Ports(),
+            limits.MAX_PORTS,
+            help="Source ports and ranges.",
+            example="1024-65535",
+            when=WITH_PORTS,
+            importance="folded",
+        ),
+    ] = ()
     service: Annotated[str | None, Ref("service", help="Use a service instead of a protocol and ports.")] = (
         None
     )
@@ -145,6 +159,49 @@ class FirewallRule(ConfigObject):
             "connections. invalid: packets of no connection.",
         ),
     ] = ()
+    ct_nat: Annotated[
+        str,
+        Choice(
+            *NAT_STATES,
+            label="Translation",
+            help="Which address of the connection NAT changed; the source of its first packet is changed "
+            "behind all rules. either: one or both. neither: none.",
+            importance="folded",
+        ),
+    ] = "any"
+    tcp_flags: Annotated[
+        tuple[str, ...],
+        Many(
+            Word(*TCP_FLAGS),
+            len(TCP_FLAGS),
+            label="TCP flags set",
+            help="Matches packets with all of these flags.",
+            when=WITH_FLAGS,
+            importance="folded",
+        ),
+    ] = ()
+    tcp_flags_unset: Annotated[
+        tuple[str, ...],
+        Many(
+            Word(*TCP_FLAGS),
+            len(TCP_FLAGS),
+            label="TCP flags not set",
+            help="Matches packets with none of these flags.",
+            when=WITH_FLAGS,
+            importance="folded",
+        ),
+    ] = ()
+    dscp: Annotated[
+        int | None,
+        Whole(
+            0,
+            63,
+            label="DSCP",
+            help="Matches packets with this codepoint, such as 46 (EF) of voice.",
+            example="46",
+            importance="folded",
+        ),
+    ] = None
     rate_per_s: Annotated[
         int | None,
         Whole(

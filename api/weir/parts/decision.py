@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
+from weir.kinds.firewall_rule import TCP_FLAGS
 from weir.kinds.sets import SetEntry
 from weir.model.document import Document
 from weir.model.members import ports_of
@@ -24,6 +25,9 @@ Verdict = Literal["accept", "drop", "reject"]
 _WORDS = {"icmp": ("icmp",), "icmpv6": ("icmpv6",), "icmp-any": ("icmp", "icmpv6"), "tcp-udp": ("tcp", "udp")}
 _TRANSLATES = ("masquerade", "snat", "dnat", "redirect")
 _LEADS = ("jump", "goto")
+_ALL_FLAGS = frozenset(TCP_FLAGS)
+_FLAGS_OF_A_FIRST = _ALL_FLAGS - {"ece", "cwr"}
+"""A connection begins with SYN alone, or with those two, which ask for ECN (RFC 3168, 6.1.1)."""
 _ENDS = ("accept", "drop", "reject", *_TRANSLATES)
 
 
@@ -32,7 +36,7 @@ class Packet:
     """The first packet of a connection, or one of `state`.
 
     `in_names` and `out_names` are what rules may call its interfaces: their own names and their VRFs'.
-    `port` is that of the destination, `icmp_type` what ICMP says in its place.
+    `port` is that of the destination, `icmp_type` what ICMP says in its place. None is not known.
     """
 
     family: Literal[4, 6]
@@ -49,6 +53,10 @@ class Packet:
     is_forwarded: bool = False
     """It got another destination."""
     mac: str = ""
+    source_port: int | None = None
+    dscp: int | None = None
+    flags: AnySet[str] | None = None
+    """Of TCP; None: what is known of a connection's first packet, and of others nothing."""
     at: datetime | None = None
     """The router's local time, by which rules with hours match or not; None: any time is in their hours."""
 
@@ -165,6 +173,10 @@ class Rules:
             and _in_prefixes(rule.destinations, packet.destination)
             and _by_protocol(rule, packet)
             and all(self._holds(lookup, rule, packet, walk) for lookup in rule.lookups)
+            and _by_source_port(rule, packet, walk)
+            and _by_flags(rule, packet, walk)
+            and _by_dscp(rule, packet, walk)
+            and _by_nat(rule, packet, walk)
             and _in_its_hours(rule, packet, walk)
             and _within_bounds(rule, walk)
             and _within_rate(rule, walk)
@@ -230,6 +242,47 @@ def _by_protocol(rule: PacketRule, packet: Packet) -> bool:
     if rule.tcp_ports or rule.ports:
         return packet.port in rule.tcp_ports or any(packet.port in ports_of(text) for text in rule.ports)
     return True
+
+
+def _by_source_port(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
+    if rule.source_ports and packet.source_port is None:
+        return _unknown(rule, "the source port", walk)
+    return not rule.source_ports or any(packet.source_port in ports_of(text) for text in rule.source_ports)
+
+
+def _by_flags(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
+    flags, known = packet.flags, _FLAGS_OF_A_FIRST if packet.state == "new" else frozenset[str]()
+    if flags is None:
+        flags = known & {"syn"}
+    else:
+        known = _ALL_FLAGS
+    asked = {*rule.flags, *rule.flags_unset}
+    if flags & {*rule.flags_unset} or (known & {*rule.flags}) - flags:
+        return False
+    return asked <= known or _unknown(rule, "TCP flags that are not known of this packet", walk)
+
+
+def _by_dscp(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
+    if rule.dscp is not None and packet.dscp is None:
+        return _unknown(rule, "the DSCP", walk)
+    return rule.dscp in (None, packet.dscp)
+
+
+def _by_nat(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
+    """The source of a first packet is translated behind all rules that look. Of what belongs to no connection
+    nothing is said."""
+    if not rule.ct_nat or packet.state in ("invalid", "untracked"):
+        return not rule.ct_nat
+    if packet.state != "new":
+        return _unknown(rule, "what NAT did to the connection", walk)
+    if rule.ct_nat in ("source", "not-source"):
+        return rule.ct_nat == "not-source"
+    return packet.is_forwarded == (rule.ct_nat in ("destination", "either"))
+
+
+def _unknown(rule: PacketRule, what: str, walk: Walk) -> bool:
+    _say(walk, f"{_name(rule)} looks at {what}; it is taken not to match", rule)
+    return False
 
 
 def _in_its_hours(rule: PacketRule, packet: Packet, walk: Walk) -> bool:

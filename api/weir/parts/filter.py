@@ -125,6 +125,11 @@ class _Compiled:
             in_interfaces=(rule.in_interface,) if rule.in_interface else (),
             out_interfaces=(rule.out_interface,) if rule.out_interface else (),
             ct_states=("new",) if self._by_first else tuple(sorted(rule.ct_state)),
+            ct_nat="" if rule.ct_nat == "any" else rule.ct_nat,
+            source_ports=rule.source_ports,
+            flags=tuple(sorted(rule.tcp_flags)),
+            flags_unset=tuple(sorted(rule.tcp_flags_unset)),
+            dscp=rule.dscp,
             is_first=self._by_first,
             time=rule.time,
         )
@@ -139,6 +144,7 @@ class _Compiled:
             rule.source
             or rule.destination
             or rule.icmp_types
+            or rule.dscp is not None
             or rule.add_set
             or rule.source_limit
             or any(item is not None and item.type == "address" for item in sets)

@@ -147,7 +147,7 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
 
 def tracks(rule: PacketRule) -> bool:
     """Whether a rule makes the kernel track connections."""
-    return bool(rule.ct_states) or rule.chain in NAT_CHAINS
+    return bool(rule.ct_states or rule.ct_nat) or rule.chain in NAT_CHAINS
 
 
 def _moved(before: Lengths, changes: Sequence[Change]) -> Lengths:

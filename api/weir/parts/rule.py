@@ -83,6 +83,14 @@ class PacketRule:
     destinations: tuple[str, ...] = ()
     lookups: tuple[Lookup, ...] = ()
     ports: tuple[str, ...] = ()
+    source_ports: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    """Of TCP: all of these are set, and none of `flags_unset`."""
+    flags_unset: tuple[str, ...] = ()
+    dscp: int | None = None
+    """Its codepoint; such a rule is of one family."""
+    ct_nat: str = ""
+    """What NAT did to the connection (`weir.kinds.firewall_rule.NAT_STATES`), "" = anything."""
     is_first: bool = False
     """Of a connection the first packet only, which no other was seen of."""
     bounds: tuple[SourceBound, ...] = ()

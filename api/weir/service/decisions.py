@@ -26,12 +26,14 @@ INPUT, FORWARD, OUTPUT = "input", "forward", "output"
 @dataclass(frozen=True, slots=True)
 class Question:
     """Of the first packet of a connection, or of one in `state`. Interfaces are found out unless given. `at`
-    is a local time of the router's as `2026-11-28T20:30`, None = now."""
+    is a local time of the router's as `2026-11-28T20:30`, None = now; of the others None = not known."""
 
     source: str
     destination: str
     protocol: str = "tcp"
     port: int = 0
+    source_port: int | None = None
+    dscp: int | None = None
     icmp_type: str = "echo-request"
     state: str = "new"
     in_interface: str | None = None
@@ -185,6 +187,8 @@ class _Way:
             asked.port,
             asked.icmp_type if asked.protocol == "icmp" else "",
             state=asked.state,
+            source_port=asked.source_port,
+            dscp=asked.dscp,
             to_router=asked.destination in self._own,
             at=self._at,
         )

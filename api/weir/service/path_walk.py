@@ -75,6 +75,8 @@ class Walked:
             asked.port,
             asked.icmp_type if asked.protocol in ("icmp", "icmpv6") else "",
             in_names=names_in_rules(document, self._came),
+            source_port=asked.source_port or None,
+            dscp=asked.tos >> 2,
             at=now_local(),
             state=asked.state,
             to_router=self._is_local(asked.destination),

@@ -250,6 +250,7 @@ def _refused(
         source=packet.destination,
         destination=packet.source,
         port=0,
+        source_port=packet.port,
         in_names=frozenset(),
         out_names=packet.in_names,
         state="established",

@@ -10815,9 +10815,14 @@ export interface components {
             protocol: string;
             ports: string[];
             port_set: string | null;
+            source_ports: string[];
             service: string | null;
             icmp_types: string[];
             ct_state: string[];
+            ct_nat: string;
+            tcp_flags: string[];
+            tcp_flags_unset: string[];
+            dscp: number | null;
             rate_per_s: number | null;
             burst: number;
             source_limit: components["schemas"]["SourceLimit"] | null;
@@ -10935,6 +10940,8 @@ export interface components {
              * @default null
              */
             port_set: string | null;
+            /** @description Source ports and ranges. */
+            source_ports?: string[] | null;
             /**
              * @description Use a service instead of a protocol and ports.
              * @default null
@@ -10944,6 +10951,21 @@ export interface components {
             icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
             /** @description new: the first packet of a connection. established and related: packets of known connections. invalid: packets of no connection. */
             ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
+            /**
+             * @description Which address of the connection NAT changed; the source of its first packet is changed behind all rules. either: one or both. neither: none.
+             * @default any
+             * @enum {string}
+             */
+            ct_nat: "any" | "source" | "destination" | "either" | "not-source" | "not-destination" | "neither";
+            /** @description Matches packets with all of these flags. */
+            tcp_flags?: ("syn" | "ack" | "fin" | "rst" | "psh" | "urg" | "ece" | "cwr")[] | null;
+            /** @description Matches packets with none of these flags. */
+            tcp_flags_unset?: ("syn" | "ack" | "fin" | "rst" | "psh" | "urg" | "ece" | "cwr")[] | null;
+            /**
+             * @description Matches packets with this codepoint, such as 46 (EF) of voice.
+             * @default null
+             */
+            dscp: number | null;
             /**
              * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
@@ -11055,6 +11077,8 @@ export interface components {
              * @default null
              */
             port_set: string | null;
+            /** @description Source ports and ranges. */
+            source_ports?: string[] | null;
             /**
              * @description Use a service instead of a protocol and ports.
              * @default null
@@ -11064,6 +11088,21 @@ export interface components {
             icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
             /** @description new: the first packet of a connection. established and related: packets of known connections. invalid: packets of no connection. */
             ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
+            /**
+             * @description Which address of the connection NAT changed; the source of its first packet is changed behind all rules. either: one or both. neither: none.
+             * @default any
+             * @enum {string}
+             */
+            ct_nat: "any" | "source" | "destination" | "either" | "not-source" | "not-destination" | "neither";
+            /** @description Matches packets with all of these flags. */
+            tcp_flags?: ("syn" | "ack" | "fin" | "rst" | "psh" | "urg" | "ece" | "cwr")[] | null;
+            /** @description Matches packets with none of these flags. */
+            tcp_flags_unset?: ("syn" | "ack" | "fin" | "rst" | "psh" | "urg" | "ece" | "cwr")[] | null;
+            /**
+             * @description Matches packets with this codepoint, such as 46 (EF) of voice.
+             * @default null
+             */
+            dscp: number | null;
             /**
              * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
@@ -11181,6 +11220,8 @@ export interface components {
              * @default null
              */
             port_set: string | null;
+            /** @description Source ports and ranges. */
+            source_ports?: string[] | null;
             /**
              * @description Use a service instead of a protocol and ports.
              * @default null
@@ -11190,6 +11231,21 @@ export interface components {
             icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
             /** @description new: the first packet of a connection. established and related: packets of known connections. invalid: packets of no connection. */
             ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
+            /**
+             * @description Which address of the connection NAT changed; the source of its first packet is changed behind all rules. either: one or both. neither: none.
+             * @default any
+             * @enum {string}
+             */
+            ct_nat: "any" | "source" | "destination" | "either" | "not-source" | "not-destination" | "neither";
+            /** @description Matches packets with all of these flags. */
+            tcp_flags?: ("syn" | "ack" | "fin" | "rst" | "psh" | "urg" | "ece" | "cwr")[] | null;
+            /** @description Matches packets with none of these flags. */
+            tcp_flags_unset?: ("syn" | "ack" | "fin" | "rst" | "psh" | "urg" | "ece" | "cwr")[] | null;
+            /**
+             * @description Matches packets with this codepoint, such as 46 (EF) of voice.
+             * @default null
+             */
+            dscp: number | null;
             /**
              * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
@@ -11306,12 +11362,25 @@ export interface components {
             ports?: string[] | null;
             /** @description A set of destination ports. */
             port_set?: string | null;
+            /** @description Source ports and ranges. */
+            source_ports?: string[] | null;
             /** @description Use a service instead of a protocol and ports. */
             service?: string | null;
             /** @description Matches these types of ICMP message. */
             icmp_types?: ("echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert")[] | null;
             /** @description new: the first packet of a connection. established and related: packets of known connections. invalid: packets of no connection. */
             ct_state?: ("new" | "established" | "related" | "invalid" | "untracked")[] | null;
+            /**
+             * @description Which address of the connection NAT changed; the source of its first packet is changed behind all rules. either: one or both. neither: none.
+             * @enum {string|null}
+             */
+            ct_nat?: "any" | "source" | "destination" | "either" | "not-source" | "not-destination" | "neither" | null;
+            /** @description Matches packets with all of these flags. */
+            tcp_flags?: ("syn" | "ack" | "fin" | "rst" | "psh" | "urg" | "ece" | "cwr")[] | null;
+            /** @description Matches packets with none of these flags. */
+            tcp_flags_unset?: ("syn" | "ack" | "fin" | "rst" | "psh" | "urg" | "ece" | "cwr")[] | null;
+            /** @description Matches packets with this codepoint, such as 46 (EF) of voice. */
+            dscp?: number | null;
             /** @description The rule matches at most this many packets per second. The next rules get the rest. */
             rate_per_s?: number | null;
             /** @description This many packets may come at once before the rate applies. */
@@ -17174,9 +17243,14 @@ export interface components {
             protocol: string;
             ports: string[];
             port_set: string | null;
+            source_ports: string[];
             service: string | null;
             icmp_types: string[];
             ct_state: string[];
+            ct_nat: string;
+            tcp_flags: string[];
+            tcp_flags_unset: string[];
+            dscp: number | null;
             rate_per_s: number | null;
             burst: number;
             source_limit: components["schemas"]["SourceLimit"] | null;
@@ -35186,6 +35260,10 @@ export interface operations {
                 in_interface?: string;
                 /** @description Where it leaves. Found out by the configuration otherwise. */
                 out_interface?: string;
+                /** @description Rules that look at it are asked with it. */
+                source_port?: number;
+                /** @description Rules that look at it are asked with it. */
+                dscp?: number;
                 /** @description A local time of the router's, by which rules with hours are in force or not. Now otherwise. */
                 at?: string;
             };
@@ -35296,7 +35374,7 @@ export interface operations {
                 icmp_type?: "echo-request" | "echo-reply" | "destination-unreachable" | "time-exceeded" | "parameter-problem" | "redirect" | "packet-too-big" | "nd-router-solicit" | "nd-router-advert" | "nd-neighbor-solicit" | "nd-neighbor-advert";
                 /** @description Of the connection. */
                 state?: "new" | "established" | "related" | "invalid" | "untracked";
-                /** @description Chooses among equally good routes. */
+                /** @description Chooses among equally good routes, and rules may ask for it. */
                 source_port?: number;
                 /** @description Where it comes in. Without it where the way back to the source leaves. */
                 in_interface?: string;

@@ -32,6 +32,10 @@ class DecisionQuery(PacketQuery):
     out_interface = Text(
         max_length=15, metadata={"description": "Where it leaves. Found out by the configuration otherwise."}
     )
+    source_port = QueryInteger(
+        1, 65_535, metadata={"description": "Rules that look at it are asked with it."}
+    )
+    dscp = QueryInteger(0, 63, metadata={"description": "Rules that look at it are asked with it."})
     at = Text(
         max_length=16,
         metadata={

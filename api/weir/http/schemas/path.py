@@ -11,7 +11,10 @@ from weir.http.schemas.decision import PacketQuery
 
 class PathQuery(PacketQuery):
     source_port = QueryInteger(
-        0, 65_535, load_default=0, metadata={"description": "Chooses among equally good routes."}
+        0,
+        65_535,
+        load_default=0,
+        metadata={"description": "Chooses among equally good routes, and rules may ask for it."},
     )
     in_interface = Text(
         max_length=15,

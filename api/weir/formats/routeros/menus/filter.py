@@ -8,7 +8,7 @@ from itertools import product
 
 from weir.formats.quantity import time_ms
 from weir.formats.report import quoted
-from weir.formats.routeros.menus.convert import milliseconds, text
+from weir.formats.routeros.menus.convert import choice, milliseconds, ports, text
 from weir.formats.routeros.menus.lists import address_set, interface_set, set_of_others
 from weir.formats.routeros.menus.matches import (
     MATCHES,
@@ -22,10 +22,9 @@ from weir.formats.routeros.menus.matches import (
     named_interfaces,
 )
 from weir.formats.routeros.menus.per_source import SOURCE_LIMITS, source_limit
-from weir.formats.routeros.menus.policy import is_of_the_policy
 from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
-from weir.kinds.firewall_rule import STATES
+from weir.kinds.firewall_rule import STATES, TCP_FLAGS
 from weir.model.limits import MAX_SET_TIMEOUT_S
 
 MAX_RULES = 16
@@ -71,6 +70,15 @@ _ICMP = {
     },
 }
 _ONE_CODE = ("echo-reply", "echo-request", "packet-too-big", "nd-router-solicit", "nd-router-advert")
+_CODEPOINTS = 64
+_NAT_STATES = {
+    "srcnat": "source",
+    "dstnat": "destination",
+    "srcnat,dstnat": "either",
+    "!srcnat": "not-source",
+    "!dstnat": "not-destination",
+    "!srcnat,dstnat": "neither",
+}
 _RATE = re.compile(r"([0-9]{1,9})(?:/([0-9a-z:]{1,20}))?,([0-9]{1,9})(?::packet)?")
 COUNTS = {"limit", *(said.field for said in SOURCE_LIMITS.values())}
 """What would hold for each of several rules, and not for all of them together."""
@@ -98,6 +106,24 @@ def _states(value: str, _row: Row) -> list[str]:
     if not found:
         raise ValueError("it names no state")
     return found
+
+
+def _flags(value: str, _row: Row) -> tuple[list[str], list[str]]:
+    """Those that are set, and those that are not."""
+    named = [item.strip() for item in value.split(",")]
+    found = (
+        [item for item in named if not item.startswith("!")],
+        [item[1:] for item in named if item[:1] == "!"],
+    )
+    if not {*found[0], *found[1]} <= set(TCP_FLAGS):
+        raise ValueError(f"the flags are {', '.join(TCP_FLAGS)}")
+    return found
+
+
+def _dscp(value: str, _row: Row) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) < 3 and int(value) < _CODEPOINTS):
+        raise ValueError(f"Weir matches one codepoint, a number below {_CODEPOINTS}")
+    return int(value)
 
 
 def _limit(value: str, _row: Row) -> tuple[int, int]:
@@ -130,12 +156,13 @@ def _filter(router: Router, row: Row) -> None:
         raise ValueError(f"Weir has no action {quoted(action)}.")
     if matches_nothing(row):
         return
-    if is_of_the_policy(row, action):
-        return
     family = "ipv6" if row.menu.path.startswith("/ipv6") else "ipv4"
     chain = router.chain(row.need("chain", "chain"))
     body: Json = {"chain": chain, "action": _ACTIONS[action], "family": family}
-    body.update(row.some("protocol", "ports", "icmp_types", "ct_state", "log", "comment", "disabled"))
+    taken = ("protocol", "ports", "source_ports", "icmp_types", "ct_state", "ct_nat", "dscp")
+    body.update(row.some(*taken, "log", "comment", "disabled"))
+    if "flags" in row.values:
+        body["tcp_flags"], body["tcp_flags_unset"] = row.values["flags"]
     if row.get("log_prefix"):
         body["log_prefix"] = row.values["log_prefix"][:32]
     if "limit" in row.values:
@@ -210,6 +237,10 @@ def _filter_menu(path: str) -> Menu:
         **MATCHES,
         "icmp-options": Property("icmp_types", _icmp),
         "connection-state": Property("ct_state", _states),
+        "connection-nat-state": Property("ct_nat", choice(_NAT_STATES)),
+        "src-port": Property("source_ports", ports),
+        "tcp-flags": Property("flags", _flags),
+        "dscp": Property("dscp", _dscp),
         "limit": Property("limit", _limit),
         **SOURCE_LIMITS,
         "jump-target": Property("jump_to", text),
