@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from weir.compiler import SlotAllocation, compile_document, update
+from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
@@ -17,7 +19,7 @@ from weir.model.objects import Queue
 from weir.model.packed import PackedList, QueueTable
 from weir.model.packed_changes import PackedChanges
 from weir.model.rules import FlaggedObjects, all_rules, rewrites_queues, validate, validate_and_flag
-from weir.parts import SETS
+from weir.parts import FIREWALL, SETS
 
 NOON = datetime(2026, 1, 5, 12, 0)
 QUEUES = [Queue(f"q{n}", f"customer {n}", target=(f"10.0.{n}.0/24",)) for n in range(100)]
@@ -87,6 +89,20 @@ def test_what_validation_found_is_not_looked_for_again(
     assert known.ids("set-entry") == asked.ids("set-entry") == {"e1"}
     for kind in {rule.kind for rule in all_rules()}:
         assert known.ids(kind) == asked.ids(kind)
+
+
+def test_entries_of_a_disabled_set_are_forgotten_with_it() -> None:
+    """No rule changes by that; one that looks at the set later looks at nothing that is not there."""
+    off, entry = Set("off", disabled=True), SetEntry("e1", "off", "192.0.2.1/32")
+    before, after = Document([off, entry]), Document([off])
+    compiled = compile_document(before, SlotAllocation(10), NOON)
+    compiled.accept(update(compiled, after, [Change("set-entry", "e1", entry, None)], NOON))
+    assert not compiled.of(FIREWALL).lengths
+    rule = FirewallRule("f1", chain="forward", action="drop", source_set="off")
+    on = replace(off, disabled=False)
+    changes = [Change("set", "off", off, on), Change("firewall-rule", "f1", None, rule)]
+    compiled.accept(update(compiled, Document([on, rule]), changes, NOON))
+    assert not any(each.lookups for each in compiled.of(FIREWALL))
 
 
 def test_what_is_wrong_with_one_of_them_is_found(document: Document) -> None:

@@ -147,7 +147,8 @@ class Compiled:
         outcome = plan.outcome
         if not isinstance(outcome, Replacement | Edits) or outcome.base_generation != self.generation:
             raise ValueError("the plan was not made from this state")
-        if not plan and isinstance(outcome, Edits) and outcome.touches_nothing(self.tables):
+        is_same = isinstance(outcome, Edits) and outcome.touches_nothing(self.tables)
+        if not plan and is_same and outcome.wanted is self.wanted:
             self.now_local = outcome.now_local  # only time has passed: what fitted this state still does
             return
         self.generation += 1
