@@ -7,16 +7,19 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.agent.copies import kept_in
+from tests.agent.list_server import list_server
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
 from tests.polling import until
 from tests.small_disk import SmallDisk
 from weir.agent.last_good import LastGood, Mark
+from weir.kinds.sets import Set
 from weir.model.document import Document
-from weir.model.problem import Unavailable
+from weir.model.problem import Conflict, Unavailable
 from weir.store import ConfigStore
 
 
@@ -134,3 +137,40 @@ def test_a_copy_that_cannot_be_made_again_is_not_removed(tmp_path: Path) -> None
         found = again.load()
         assert found is not None and found.get("queue", "client") == client_queue()
         again.close()
+
+
+def test_a_list_that_cannot_be_kept_is_in_force_and_the_kept_one_stays_whole(rig: DiskRig) -> None:
+    """The state says so; a restart has what was kept, and with room again the new list is kept."""
+
+    def state() -> dict[str, Any]:
+        return dict(rig.agent.call("state", {"kind": "set", "ids": ["drop"]})["objects"]["drop"])
+
+    place = rig.disk / "fetched-sets" / "drop.list"
+    with list_server(rig.internet, "203.0.113.1", says=b"198.51.100.0/24\n192.0.2.7\n") as server:
+        rig.commit(Set("drop", source="url", url=f"http://203.0.113.1:{server.port}/"))
+        until("it is kept", lambda: place.exists() and state().get("entries") == 2)
+        whole = place.read_bytes()
+        rig.small.fill()
+        server.says = b"".join(b"10.%d.%d.0/24\n" % (n >> 8, n & 255) for n in range(20_000))
+        until("the new one is taken", lambda: was_taken(rig))
+        told = state()
+        assert (told["entries"], place.read_bytes()) == (20_000, whole)
+        said = "it is in force, and could not be kept for the next start: No space left on device"
+        assert told["last_error"] == said
+        assert not place.with_name("drop.list.new").exists(), "what is half takes no room"
+        server.way = "hangs"
+        rig.kill_agent()
+        rig.start_agent()
+        until("the kept one is in force", lambda: state().get("entries") == 2)
+        assert place.read_bytes() == whole
+        rig.small.free()
+        server.way = "answers"
+        until("the new one is kept, too", lambda: was_taken(rig) and len(place.read_bytes()) > 80_000)
+        assert state()["last_error"] is None and state()["entries"] == 20_000
+
+
+def was_taken(rig: DiskRig) -> bool:
+    """Unless it is being fetched already."""
+    with suppress(Conflict):
+        return bool(rig.agent.call("set_refresh", {"id": "drop"})["fetched"])
+    return False

@@ -50,7 +50,7 @@ def well(step: int, **other: Any) -> Sample:
         "lock_waits": LockWindow(1.0, ()),
         "uplinks": {"fibre": UplinkLook(None)},
         "certificates": {"web": CertificateLook(60, 0)},
-        "sets": {"drop": SetLook(None, 3600.0)},
+        "sets": {"drop": SetLook(None, 3600.0), "office": SetLook(None, None, 600.0, 1)},
     }
     return Sample(PERIOD_S * step, int(1000 * PERIOD_S * step), **{**known, **other})
 

@@ -114,6 +114,9 @@ SICK: dict[str, tuple[str, str, Look]] = {
     "nothing was fetched for a set": (
         "set-not-fetched", "drop", always(sets={"drop": SetLook(300.0, 300.0)}),
     ),
+    "a name of a set is not answered": (
+        "set-names-unanswered", "office", always(sets={"office": SetLook(None, None, 3600.0, 1)}),
+    ),
     "a set is of last week": (
         "set-outdated", "drop", always(sets={"drop": SetLook(None, 7 * 86_400.0)}),
     ),

@@ -266,3 +266,41 @@ def test_a_rule_that_weir_cannot_take_says_what_it_stopped() -> None:
     report = import_of(f"{lists}add chain=more action=return src-address-list=office\n")
     assert report.lines[-1].fate == "left-out"
     assert "The rules after it and the zones now decide" in report.lines[-1].reason
+
+
+OK = "imported"
+NAMED = "/ip firewall address-list\nadd list=office address=192.0.2.0/24 comment=site\n"
+
+
+def test_a_list_that_has_names_and_addresses_is_one_set() -> None:
+    report = import_of(
+        f"{NAMED}add list=office address=VPN.example.net\n"
+        "add list=office address=www.example.net comment=web\n"
+        "add list=office address=vpn.example.net\nadd list=office address=old.example.net disabled=yes\n"
+        "/ipv6 firewall address-list\nadd list=office address=six.example.net\n"
+        "/ip firewall filter\nadd chain=forward action=drop src-address-list=office\n"
+    )
+    found = only(report, "set")
+    assert found["source"] == "dns"
+    assert found["names"] == ["vpn.example.net", "www.example.net", "six.example.net"]
+    assert [entry["value"] for entry in of_kind(report, "set-entry")] == ["192.0.2.0/24"]
+    fates = [(line.fate, line.code) for line in report.lines]
+    assert fates[:3] == [(OK, "ok"), (OK, "ok"), ("changed", "comment")]
+    assert fates[3:] == [(OK, "ok"), ("left-out", "disabled"), (OK, "ok"), (OK, "ok")]
+    assert [line.object_id for line in report.lines[1:4]] == ["office"] * 3
+    assert only(report, "firewall-rule")["source_set"] == "office"
+
+
+def test_more_names_than_a_set_has_are_left_out_and_said_to_be() -> None:
+    lines = "".join(f"add list=office address=n{number}.example.net\n" for number in range(258))
+    report = import_of(f"{NAMED}{lines}")
+    assert len(only(report, "set")["names"]) == 256
+    assert [line.fate for line in report.lines[-3:]] == [OK, "left-out", "left-out"]
+    assert "at most 256 names" in report.lines[-1].reason
+
+
+def test_rules_do_not_add_to_a_list_that_has_names() -> None:
+    add = "add chain=input action=add-src-to-address-list address-list=office address-list-timeout=1d\n"
+    report = import_of(f"{NAMED}add list=office address=a.example.net\n/ip firewall filter\n{add}")
+    assert report.lines[-1].fate == "left-out"
+    assert only(report, "set")["source"] == "dns"

@@ -75,10 +75,10 @@ def test_a_drop_rule_about_a_list_that_is_known_in_part_says_so() -> None:
 @pytest.mark.parametrize("action", ["drop", "reject", "jump jump-target=more"])
 def test_a_rule_whose_list_lost_entries_says_what_passes_on(action: str) -> None:
     report = import_of(
-        "/ip firewall address-list\nadd list=bad address=192.0.2.1\nadd list=bad address=example.com\n"
+        "/ip firewall address-list\nadd list=bad address=192.0.2.1\nadd list=bad address=no..name\n"
         "add list=bad address=192.0.2.2 timeout=1d\nadd list=bad address=nothing:at:all\n"
-        "add list=bad address=example.org disabled=yes\nadd list=good address=example.com\n"
-        "/ipv6 firewall address-list\nadd list=bad address=example.com\n"
+        "add list=bad address=example.org disabled=yes\nadd list=good address=no..name\n"
+        "/ipv6 firewall address-list\nadd list=bad address=no..name\n"
         f"/ip firewall filter\nadd chain=forward src-address-list=bad action={action}\n"
         "add chain=more\nadd chain=forward src-address-list=bad action=drop disabled=yes\n"
         "add chain=forward src-address-list=good\nadd chain=forward dst-address-list=good action=drop\n"
@@ -139,7 +139,7 @@ def test_a_rule_whose_list_of_interfaces_lost_some_says_so() -> None:
     ],
 )
 def test_an_exemption_from_nat_that_is_about_less_says_so(lacks: str, said: str) -> None:
-    lists = "/ip firewall address-list\nadd list=office address=example.com\n/ip firewall nat\n"
+    lists = "/ip firewall address-list\nadd list=office address=no..name\n/ip firewall nat\n"
     report = import_of(
         f"{lists}add chain=srcnat action=accept {lacks}\nadd chain=srcnat action=masquerade {lacks}\n"
     )

@@ -274,6 +274,14 @@ NOT_KNOWN = {
         ),
         "what the set drop has from https://lists.example.net/",
     ),
+    "a set of names": (
+        HERE,
+        edits(
+            Set("office", source="dns", names=("a.example", "b.example")),
+            FirewallRule("shut", source_set="office", **LAST),
+        ),
+        "what the set office has from a.example, b.example",
+    ),
     "a session of SSH to somewhere else": (
         Caller("192.168.88.20", "192.168.99.1", 22, is_repeated=True),
         edits(OFFICE_LESS),
@@ -287,6 +295,14 @@ def test_what_was_not_looked_at_is_not_said_to_stay(office: Router, name: str) -
     caller, changes, said = NOT_KNOWN[name]
     found = way(office, caller, *changes)
     assert found.fate == "not-known" and said in found.text, found
+
+
+def test_other_names_of_a_set_are_not_known_to_leave_the_way(office: Router) -> None:
+    named = Set("office", source="dns", names=("a.example",))
+    office.put(named, FirewallRule("shut", source_set="office", **LAST))
+    other = replace(named, names=("b.example",))
+    assert way(office, HERE, *edits(other)).fate == "not-known"
+    assert way(office, HERE, *edits(replace(other, comment="of the office"))).fate == "stays"
 
 
 def test_a_rule_that_looks_at_a_learnt_set_may_not_become_another(office: Router) -> None:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The list of a set is fetched from its form, and the answer is the router's. */
+/** What a set has is fetched or asked for from its form, and the answer is the router's. */
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { http, HttpResponse } from "msw";
@@ -8,8 +8,8 @@ import { mockRouter, renderAt } from "./render";
 
 const router = mockRouter();
 
-/** One set, and what fetching its list answers. */
-function set(answer: { fetched: boolean; answer: string; entries: number }): void {
+/** One set, and what fetching its list, or asking for its names, answers. */
+function set(answer: { fetched: boolean; answer: string; entries: number }, more: object = {}): void {
   const object = {
     id: "drop",
     type: "address",
@@ -22,6 +22,8 @@ function set(answer: { fetched: boolean; answer: string; entries: number }): voi
     disabled: false,
     etag: "r7",
     warnings: [],
+    names: [],
+    ...more,
   };
   router.server.use(
     http.get("*/api/v1/sets", () =>
@@ -38,6 +40,18 @@ describe("the list of a set", () => {
     await userEvent.setup().click(await screen.findByText("Fetch it now"));
     expect((await screen.findByRole("alert")).textContent).toContain(
       "Not fetched, 3 entries: it answered 404 Not Found",
+    );
+  });
+
+  it("of names is asked for in other words", async () => {
+    set(
+      { fetched: false, answer: "a.example: no such name", entries: 3 },
+      { source: "dns", url: null, names: ["a.example"] },
+    );
+    renderAt("/sets?edit=drop");
+    await userEvent.setup().click(await screen.findByText("Ask now"));
+    expect((await screen.findByRole("alert")).textContent).toContain(
+      "Not all answered, 3 entries: a.example: no such name",
     );
   });
 });

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 from weir.adapters import files
@@ -23,12 +24,14 @@ from weir.model.problem import Invalid
 log = logging.getLogger(__name__)
 
 _MOST_BYTES = 8192 + MAX_SET_ENTRIES * MOST_BYTES_EACH
+"""Of names there are fewer: a set has 256, and of each 512 addresses at most."""
 _ENDING = ".list"
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """`etag` and `modified` are the server's words; 0 ms = not known."""
+    """`etag` and `modified` are the server's words; 0 ms = not known. `names` are those of the DNS that a set
+    has, each with its addresses: of such a set these are all that `groups` has."""
 
     origin: str
     groups: Groups
@@ -37,6 +40,7 @@ class Kept:
     skipped: int = 0
     fetched_ms: int = 0
     changed_ms: int = 0
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class KeptLists:
@@ -68,6 +72,7 @@ class KeptLists:
             "skipped": kept.skipped,
             "fetched_ms": kept.fetched_ms,
             "changed_ms": kept.changed_ms,
+            "names": kept.names,
             "sha256": hashlib.sha256(body).hexdigest(),
         }
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -98,4 +103,16 @@ def _read(path: Path) -> Kept:
         raise ValueError("its times are no numbers")
     if any(type(item) is not str for item in words):
         raise ValueError("its head is no text")
-    return Kept(words[0], unpacked(body, MAX_SET_ENTRIES), words[1], words[2], *numbers)
+    groups = unpacked(body, MAX_SET_ENTRIES)
+    names = _names(found.get("names", {}), groups)
+    skipped, fetched_ms, changed_ms = numbers
+    return Kept(words[0], groups, words[1], words[2], skipped, fetched_ms, changed_ms, names)
+
+
+def _names(found: Mapping[str, list[str]], groups: Groups) -> dict[str, tuple[str, ...]]:
+    """Raises `ValueError` where they are not those that the addresses are of."""
+    names = {str(name): tuple(map(str, addresses)) for name, addresses in found.items()}
+    said = {ip_address(address).packed for addresses in names.values() for address in addresses}
+    if names and said != {address for addresses in groups.values() for address in addresses}:
+        raise ValueError("its names have other addresses")
+    return names

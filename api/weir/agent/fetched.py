@@ -34,6 +34,10 @@ class FetchedSets:
         """What was kept: all of it is there before anything else is."""
         self._held[set_id] = _Held(origin, _by_head(set_id, groups))
 
+    def forget(self, set_id: str) -> None:
+        """It is configured no more; one that is called so later has nothing of it."""
+        self._held.pop(set_id, None)
+
     def contents(self, specs: Mapping[str, FetchedSpec]) -> Contents:
         """By the kernel's sets; those that are being emptied are among them."""
         return {

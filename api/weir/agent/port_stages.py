@@ -28,7 +28,7 @@ from weir.parts.effect import Effect
 from weir.parts.explained import Line
 from weir.parts.filter import looked_up
 from weir.parts.firewall import Rules
-from weir.parts.sets import Contents, SetsDelta
+from weir.parts.sets import Contents, SetChange, SetsDelta, Values
 
 
 class SetsStage(PartStage):
@@ -47,7 +47,9 @@ class SetsStage(PartStage):
     def wanted(self, target: Target) -> Contents:
         """With what is in fetched sets."""
         own: Contents = target.of(SETS)
-        return {**own, **self._fetched.contents(target.of(FETCHED))}
+        learnt = self._fetched.contents(target.of(FETCHED))
+        both = {head: {**own[head], **held} for head, held in learnt.items() if head in own}
+        return {**own, **learnt, **both}
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
         delta, keeps = execution.plan.of(SETS), FIREWALL in execution.plan.parts
@@ -58,8 +60,11 @@ class SetsStage(PartStage):
             yield self._by(delta, execution, keeps=keeps)
 
     def _by(self, delta: SetsDelta, execution: Execution, *, keeps: bool) -> Job:
-        """What the plan says; what fetched sets hold stays."""
-        return Job(self, replace(SetsDifference.of(delta, keeps=keeps), after=self.wanted(execution.after)))
+        """What the plan says; what fetched sets hold stays, also where it was an entry too."""
+        learnt = self._fetched.contents(execution.after.of(FETCHED))
+        changes = tuple(_beside(change, learnt.get(change.head)) for change in delta.changes)
+        difference = SetsDifference.of(replace(delta, changes=changes), keeps=keeps)
+        return Job(self, replace(difference, after=self.wanted(execution.after)))
 
     def effects(self, execution: Execution, asking: Asking) -> Iterator[Effect]:
         """By the rules that look at them. An entry is done in less time than its sessions are counted in."""
@@ -82,6 +87,14 @@ class _Settled(NamedTuple):
     sight: Sight
     interfaces: frozenset[tuple[int, str]]
     decisions: Mapping[str, Decision]
+
+
+def _beside(change: SetChange, learnt: Values | None) -> SetChange:
+    """What becomes of one of the kernel's sets that holds this besides, so that it neither comes nor goes."""
+    if learnt is None:
+        return change
+    added = [key for key in change.added if key not in learnt]
+    return SetChange(change.head, added, [key for key in change.removed if key not in learnt])
 
 
 class Ports:

@@ -31,4 +31,4 @@ class FetchedBackend(HeldBackend[FetchedSpec]):
         spec = found.wanted.get(item.id)
         if spec is not None:
             words, is_well = self.told(spec)
-            yield Line("source", f"what is in {spec.origin}", words, is_well)
+            yield Line("source", spec.said, words, is_well)

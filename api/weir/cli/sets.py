@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weir set refresh`: fetch the list of a set now."""
+"""`weir set refresh`: fetch the list of a set, or ask for its names, now."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def refresh(object_id: str) -> None:
 def register(main: click.Group) -> None:
     """The verbs of the kind, and one of its own."""
     group = group_of(SETS)
-    said = "Fetch its list now and print what became of it; exit code 1 when it was not taken."
+    said = "Fetch its list or ask for its names now and say what became of it; exit code 1 without success."
     params: list[click.Parameter] = [click.Argument(["object_id"], metavar="ID")]
     group.add_command(Command("refresh", callback=refresh, params=params, help=said))
     main.add_command(group)

@@ -56,6 +56,7 @@ RULES: Sequence[tuple[Rule, tuple[str, ...], tuple[str, ...]]] = (
     (certificates.invalid, ("certificate-invalid",), ("certificates",)),
     (fetched_sets.empty, ("set-not-fetched",), ("sets",)),
     (fetched_sets.outdated, ("set-outdated",), ("sets",)),
+    (fetched_sets.unanswered, ("set-names-unanswered",), ("sets",)),
 )
 """Each rule with the codes that it gives and the fields of `Sample` that it cannot do without."""
 WINDOWS = ("softirqs", "drop_reasons", "lock_waits")

@@ -166,10 +166,13 @@ class CertificateLook:
 @dataclass(frozen=True, slots=True)
 class SetLook:
     """A set that is fetched. `empty_s`: for how long it has had nothing, since it was configured or the
-    agent started; `old_s`: for how long nothing could be fetched. None: it is not so."""
+    agent started; `old_s`: for how long nothing could be fetched; `unanswered_s`: for how long one of its
+    names has had no good answer, `unanswered` of them altogether. None: it is not so."""
 
     empty_s: float | None
     old_s: float | None
+    unanswered_s: float | None = None
+    unanswered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,5 +214,5 @@ class Sample:
     certificates: Mapping[str, CertificateLook] | None = None
     """Those in use, by their ids."""
     sets: Mapping[str, SetLook] | None = None
-    """Those that are fetched, by their ids."""
+    """Those that are fetched, or have addresses of names, by their ids."""
     unseen: Mapping[str, str] = field(default_factory=dict)

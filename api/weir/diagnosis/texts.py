@@ -51,7 +51,8 @@ _RENEW = Remedy(
 )
 _LOOK_AT_SET = Remedy(
     "look-at-set",
-    "The set's state says why the last try failed: mend its address, or the way there, and fetch it again.",
+    "The set's state says why the last try failed: mend its address or names, or the way there, and fetch "
+    "it again.",
 )
 _WITHOUT_FQ = (
     Remedy(
@@ -300,6 +301,15 @@ AILMENTS: Mapping[str, Ailment] = {
         "warning",
         "A set has nothing yet",
         "Nothing could be fetched for the set {subject} for {empty_s}: rules that use it match nothing.",
+        (_LOOK_AT_SET,),
+        under_load=False,
+    ),
+    "set-names-unanswered": Ailment(
+        "state",
+        "warning",
+        "Names of a set have no answer",
+        "So many names of the set {subject} have no good answer: {names}, the first for {unanswered_s}. "
+        "What they had goes after an hour if they do not exist, and after a day if nobody answers.",
         (_LOOK_AT_SET,),
         under_load=False,
     ),

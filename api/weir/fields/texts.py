@@ -13,6 +13,7 @@ from weir.fields.ids import OBJECT_IDS, IdForm
 from weir.model import limits
 from weir.model.address import (
     parse_address,
+    parse_dns_name,
     parse_end,
     parse_host,
     parse_host_or_name,
@@ -108,6 +109,18 @@ class HostName(Characters, Parsed):
 
     def bounds(self) -> str:
         return "an address or a DNS name"
+
+
+class DnsName(Characters, Parsed):
+    """A name in the DNS (RFC 1123), in lower case."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(1, 253, **said)
+
+    parse = staticmethod(parse_dns_name)
+
+    def bounds(self) -> str:
+        return "DNS names"
 
 
 class Prefix(_Address):

@@ -32,6 +32,7 @@ CODES = (
     "ring-overrun",
     "scan",
     "second-lookup",
+    "set-names-unanswered",
     "set-not-fetched",
     "set-outdated",
     "slow-route-lookup",

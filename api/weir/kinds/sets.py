@@ -11,7 +11,9 @@ from weir.fields import (
     OBJECT_IDS,
     Choice,
     Comment,
+    DnsName,
     Flag,
+    Many,
     Moment,
     Ref,
     Rows,
@@ -26,6 +28,7 @@ from weir.model.limits import (
     MAX_EXACT,
     MAX_REFRESH_S,
     MAX_SET_ENTRIES,
+    MAX_SET_NAMES,
     MAX_SET_TIMEOUT_S,
     MIN_REFRESH_S,
 )
@@ -39,7 +42,10 @@ SHOWN_LEARNT = 100
 MAX_ANSWER_CHARS = 400
 """Of what went wrong with a list."""
 _LEARNS, _BY_URL = When("source", ("dynamic",)), When("source", ("url",))
+_BY_DNS = When("source", ("dns",))
 _IS_BOUNDED = When("source", ("dynamic", "url"))
+TAKES_ENTRIES = ("static", "dns")
+"""The sources of sets that have configured entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +70,10 @@ class Set(ConfigObject):
             "static",
             "dynamic",
             "url",
+            "dns",
             help="static: its entries are configured. dynamic: rules add addresses, which are forgotten "
-            "after a while. url: it has the addresses of a list in the web, fetched again and again.",
+            "after a while. url: it has the addresses of a list in the web, fetched again and again. dns: "
+            "it has the addresses of names, asked for again and again, and its entries.",
         ),
     ] = "static"
     timeout_s: Annotated[
@@ -97,6 +105,17 @@ class Set(ConfigObject):
             when=_BY_URL,
         ),
     ] = 86_400
+    names: Annotated[
+        tuple[str, ...],
+        Many(
+            DnsName(),
+            MAX_SET_NAMES,
+            option="host",
+            help="The router asks for their addresses again when those that it was told have had their time.",
+            example="api.example.net",
+            when=_BY_DNS,
+        ),
+    ] = ()
     max_entries: Annotated[
         int,
         Whole(
@@ -114,12 +133,12 @@ class Set(ConfigObject):
 
 @dataclass(frozen=True, slots=True)
 class SetEntry(ConfigObject):
-    """One value of a static set."""
+    """One value of a static set, or of one that has addresses of names besides."""
 
     kind: ClassVar[Kind] = "set-entry"
     id: str
     set: Annotated[
-        str, Ref("set", help="The set that contains the entry.", offered=When("source", ("static",)))
+        str, Ref("set", help="The set that contains the entry.", offered=When("source", TAKES_ENTRIES))
     ]
     value: Annotated[
         str,
@@ -145,6 +164,21 @@ class LearntAddress:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class ResolvedName:
+    """What is known of one name of a set."""
+
+    name: Annotated[str, DnsName()]
+    ipv4: Annotated[int, Whole(0, MAX_EXACT, label="IPv4", help="How many addresses of it are in the set.")]
+    ipv6: Annotated[int, Whole(0, MAX_EXACT, label="IPv6", help="How many addresses of it are in the set.")]
+    answered_at: Annotated[str | None, Moment(help="When its addresses were told last.")] = None
+    next_at: Annotated[str | None, Moment(label="Next try", help="When it is asked for again.")] = None
+    error: Annotated[
+        str | None,
+        Text(MAX_ANSWER_CHARS, help="Why it has no new addresses; those that it had stay for a while."),
+    ] = None
+
+
 def learns_addresses(_view: View, item: Set) -> Iterator[Finding]:
     if item.source == "dynamic" and item.type != "address":
         yield error(
@@ -165,6 +199,16 @@ def is_fetched_from_somewhere(_view: View, item: Set) -> Iterator[Finding]:
         yield warning("list-in-the-clear", item, "url", text)
 
 
+def is_asked_for(_view: View, item: Set) -> Iterator[Finding]:
+    if item.source != "dns":
+        return
+    if item.type != "address":
+        text = f"names have addresses, and this set holds type {item.type}"
+        yield error("fetched-set", item, "source", text)
+    if not item.names:
+        yield error("set-incomplete", item, "names", "must be given where the source is dns")
+
+
 _FILLED = {"dynamic": "learns its addresses from rules", "url": "has the addresses of a list"}
 
 
@@ -176,7 +220,7 @@ def fits_its_set(view: View, entry: SetEntry) -> Iterator[Finding]:
     if form != found.type:
         text = f"{entry.value} is of type {form}, and the set {entry.set} holds type {found.type}"
         yield error("wrong-type", entry, "value", text)
-    if found.source != "static":
+    if found.source not in TAKES_ENTRIES:
         text = f"the set {entry.set} {_FILLED[found.source]} and takes no configured entry"
         yield error(f"{'dynamic' if found.source == 'dynamic' else 'fetched'}-set", entry, "set", text)
 
@@ -188,7 +232,7 @@ def holds_what_fits(view: View, item: Set) -> Iterator[Finding]:
         (
             entry
             for entry in entries.get(item.id, ())
-            if item.source != "static" or form_of(entry.value) != item.type
+            if item.source not in TAKES_ENTRIES or form_of(entry.value) != item.type
         ),
         None,
     )
@@ -222,9 +266,12 @@ SET = Declaration(
             by="address",
             help=f"What rules added to a dynamic set: {SHOWN_LEARNT} of it, those that stay longest first.",
         ),
-        "fetched_at": Moment(help="When its list was had last; after a restart known to the hour."),
-        "changed_at": Moment(help="When what is in its list was another than before."),
-        "next_at": Moment(label="Next try", help="When it is fetched again."),
+        "resolved": Rows(ResolvedName, MAX_SET_NAMES, by="name", help="What is known of its names."),
+        "fetched_at": Moment(
+            help="When its list was had, or a name answered, last; after a restart known to the hour."
+        ),
+        "changed_at": Moment(help="When its list, or its names' addresses, were others than before."),
+        "next_at": Moment(label="Next try", help="When it is fetched, or a name of it asked for, again."),
         "skipped": Whole(0, MAX_EXACT, help="Lines of its list that are no addresses."),
         "last_error": Text(
             MAX_ANSWER_CHARS,
@@ -237,6 +284,7 @@ SET = Declaration(
     rules=(
         Rule("learns-addresses", "set", learns_addresses, own("set"), True),
         Rule("fetched-from", "set", is_fetched_from_somewhere, own("set"), True),
+        Rule("asked-for", "set", is_asked_for, own("set"), True),
         Rule("holds-what-fits", "set", holds_what_fits, own("set"), True),
     ),
 )
@@ -245,7 +293,7 @@ ENTRY = Declaration(
     singular="set entry",
     plural="set entries",
     short="set-entry",
-    about="The values of static sets.",
+    about="The values of static sets, and those of sets of names besides.",
     ids=replace(OBJECT_IDS, assigned="e"),
     columns=("set", "value", "comment"),
     named_by="value",

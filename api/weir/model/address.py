@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 from weir.model.limits import INTERFACE_ID
 from weir.model.prefix import (
@@ -71,6 +71,14 @@ def parse_host_or_name(value: object) -> str:
     return name
 
 
+def parse_dns_name(value: object) -> str:
+    """A name in the DNS in lower case. Raises `Invalid`."""
+    name = parse_host_or_name(value)
+    if not is_dns_name(name):
+        raise Invalid(f"must be a DNS name, not the address {name}", code="bad-host")
+    return name
+
+
 def is_dns_name(host: str) -> bool:
     """Whether it has to be looked up: it is written as no address is."""
     return ":" not in host and not host.replace(".", "").isdigit()
@@ -104,3 +112,17 @@ def parse_network(value: object) -> str:
 def is_of_no_host(address: IPv4Address) -> bool:
     """Whether no single host elsewhere can have it."""
     return address.is_multicast or address.is_reserved or address.is_loopback or address.is_unspecified
+
+
+_THIS_NETWORK = IPv4Network("0.0.0.0/8")
+
+
+def is_of_no_other(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an answer of the DNS that has it says nothing of a host: also one of a single link, and one of
+    IPv4 in the clothes of IPv6. Private ones are hosts'."""
+    if address.is_link_local:
+        return True
+    if isinstance(address, IPv4Address):
+        return is_of_no_host(address) or address in _THIS_NETWORK
+    mapped = address.ipv4_mapped is not None
+    return mapped or address.is_multicast or address.is_loopback or address.is_unspecified

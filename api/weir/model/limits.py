@@ -92,4 +92,5 @@ MAX_SET_ENTRIES = 200_000
 """Learnt by one dynamic set; configured ones are not bounded here."""
 MAX_SET_TIMEOUT_S = 30 * 24 * 3600
 MIN_REFRESH_S, MAX_REFRESH_S = 300, 30 * 24 * 3600
+MAX_SET_NAMES = 256
 """Between two looks at the list of a set."""

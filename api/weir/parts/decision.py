@@ -28,6 +28,8 @@ _LEADS = ("jump", "goto")
 _ALL_FLAGS = frozenset(TCP_FLAGS)
 _FLAGS_OF_A_FIRST = _ALL_FLAGS - {"ece", "cwr"}
 """A connection begins with SYN alone, or with those two, which ask for ECN (RFC 3168, 6.1.1)."""
+_SHOWN_CHARS = 200
+"""Of where a set is filled from, which may be many names."""
 _ENDS = ("accept", "drop", "reject", *_TRANSLATES)
 
 
@@ -190,7 +192,7 @@ class Rules:
             )
             return False
         if lookup.origin:
-            where = f"what the set {name} has from {lookup.origin}"
+            where = f"what the set {name} has from {_cut_short(lookup.origin)}"
             _say(walk, f"{_name(rule)} looks at {where}; it is taken not to match", rule)
             return False
         if lookup.what == "dport":
@@ -204,6 +206,10 @@ class Rules:
             return packet.mac in self._members.others.get(name, ())
         address = packet.source if lookup.what == "saddr" else packet.destination
         return _cut(address, lookup.length) in self._members.addresses.get(name, ())
+
+
+def _cut_short(origin: str) -> str:
+    return origin if len(origin) <= _SHOWN_CHARS else f"{origin[: _SHOWN_CHARS - 1]}…"
 
 
 def _set_of(lookup: Lookup) -> str:

@@ -77,18 +77,25 @@ def compiled(rule: FirewallRule, sets: tuple[Named, ...], service: Service | Non
 
 def looked_up(rules: Iterable[PacketRule], heads: Iterable[Head]) -> Iterator[PacketRule]:
     """The rules with a look for each of the kernel's sets that fetched sets have now; with none where nothing
-    was fetched yet, so that the rule matches nothing."""
+    was fetched yet, so that the rule matches nothing. Sets of names have looks at their entries before it."""
     by_name: dict[str, list[Head]] = {}
     for head in sorted(heads, key=lambda head: -head.length):
         by_name.setdefault(head._replace(length=0).name, []).append(head)
+    before: list[str] = []
+    """The sets that the rules right before it look at, in the same chain."""
+    chain = ""
     for rule in rules:
+        if rule.chain != chain:
+            chain, before = rule.chain, []
         if not (rule.lookups and rule.lookups[0].origin):  # it is the only one of its rule then
+            before += [lookup.set for lookup in rule.lookups]
             yield rule
             continue
         (lookup,) = rule.lookups
         for head in by_name.get(lookup.set, ()):
-            own = lookup._replace(set=head.name, length=head.length, origin="")
-            yield replace(rule, lookups=(own,))
+            if head.name not in before:
+                own = lookup._replace(set=head.name, length=head.length, origin="")
+                yield replace(rule, lookups=(own,))
 
 
 def chain_of(name: str) -> str:
@@ -243,9 +250,6 @@ class _Compiled:
         item = self._set(set_id)
         if item is None or item.disabled:
             return []
-        if origin := origin_of(item):
-            head = Head(set_id, "ipv6_addr" if family == 6 else "ipv4_addr")
-            return [Lookup(end, head.name, family, origin=origin)]
         heads = learnt_heads(item) if item.source == "dynamic" else self._sets[set_id][1]
         found = []
         for head in heads:
@@ -259,4 +263,7 @@ class _Compiled:
                     found.append(Lookup("iifname", head.name))
                 case "inet_service":
                     found.append(Lookup("dport", head.name))
+        if origin := origin_of(item):
+            head = Head(set_id, "ipv6_addr" if family == 6 else "ipv4_addr")
+            found.append(Lookup(end, head.name, family, origin=origin))
         return found

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from weir.kinds.firewall_rule import FirewallRule
-from weir.kinds.sets import Set, SetEntry
+from weir.kinds.sets import TAKES_ENTRIES, Set, SetEntry
 from weir.model.document import Change, Document
 from weir.model.members import Form, form_of, ports_of
 from weir.model.objects import ConfigObject
@@ -210,7 +210,7 @@ def _filled(document: Document, sets: Collection[str]) -> dict[str, str]:
     return {
         name: item.type
         for name, item in found
-        if isinstance(item, Set) and item.source == "static" and not item.disabled
+        if isinstance(item, Set) and item.source in TAKES_ENTRIES and not item.disabled
     }
 
 

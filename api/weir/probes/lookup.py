@@ -31,6 +31,7 @@ _STATUS = {
     5: "refused",
 }
 _RECURSION, _TRUNCATED = 0x0100, 0x0200
+_OPT = 41
 _MOST_JUMPS = 64
 
 
@@ -100,12 +101,15 @@ def _ask(output: Output, server: str, name: str, kind: str) -> str:
     return f"no answer in {WAIT_S:.0f} s"
 
 
-def query(number: int, name: str, kind: str) -> bytes:
+def query(number: int, name: str, kind: str, most_bytes: int = 0) -> bytes:
+    """With `most_bytes` it says how long an answer by UDP may be (RFC 6891), which is 512 otherwise."""
     labels = [label.encode("ascii") for label in name.rstrip(".").split(".") if label]
     if any(not 0 < len(label) < 64 for label in labels):
         raise OSError(0, f"{name} is no name: a part of it has more than 63 characters")
     packed = b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
-    return _HEADER.pack(number, _RECURSION, 1, 0, 0, 0) + packed + struct.pack("!HH", _NUMBERS[kind], 1)
+    more = b"\0" + struct.pack("!HHIH", _OPT, most_bytes, 0, 0) if most_bytes else b""
+    head = _HEADER.pack(number, _RECURSION, 1, 0, 0, bool(most_bytes))
+    return head + packed + struct.pack("!HH", _NUMBERS[kind], 1) + more
 
 
 def answer(data: bytes, number: int) -> tuple[str, list[dict[str, Any]]]:

@@ -2697,9 +2697,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fetch the list of a set now
+         * Fetch the list of a set, or ask for its names, now
          * @description As the set is configured now, whenever it is due. It takes 75 seconds at most. A list that cannot be had
-         *     or is not taken is no error of this request: see `fetched`.
+         *     or is not taken, or a name without a good answer, is no error of this request: see `fetched`.
          */
         post: operations["refresh_set"];
         delete?: never;
@@ -11973,16 +11973,26 @@ export interface components {
             address: string;
             expires_in_s: number;
         };
+        ResolvedName: {
+            name: string;
+            ipv4: number;
+            ipv6: number;
+            answered_at: string | null;
+            next_at: string | null;
+            error: string | null;
+        };
         SetStateFields: {
             /** @description How much the kernel holds. A value that two entries say counts once. */
             entries: number | null;
             /** @description What rules added to a dynamic set: 100 of it, those that stay longest first. */
             learnt: components["schemas"]["LearntAddress"][] | null;
-            /** @description When its list was had last; after a restart known to the hour. */
+            /** @description What is known of its names. */
+            resolved: components["schemas"]["ResolvedName"][] | null;
+            /** @description When its list was had, or a name answered, last; after a restart known to the hour. */
             fetched_at: string | null;
-            /** @description When what is in its list was another than before. */
+            /** @description When its list, or its names' addresses, were others than before. */
             changed_at: string | null;
-            /** @description When it is fetched again. */
+            /** @description When it is fetched, or a name of it asked for, again. */
             next_at: string | null;
             /** @description Lines of its list that are no addresses. */
             skipped: number | null;
@@ -12005,6 +12015,7 @@ export interface components {
             timeout_s: number;
             url: string | null;
             refresh_s: number;
+            names: string[];
             max_entries: number;
             comment: string;
             disabled: boolean;
@@ -12025,11 +12036,11 @@ export interface components {
              */
             type: "address" | "port" | "interface" | "mac";
             /**
-             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again.
+             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again. dns: it has the addresses of names, asked for again and again, and its entries.
              * @default static
              * @enum {string}
              */
-            source: "static" | "dynamic" | "url";
+            source: "static" | "dynamic" | "url" | "dns";
             /**
              * @description How long an address stays in the set after it was last added.
              * @default 3600
@@ -12045,6 +12056,8 @@ export interface components {
              * @default 86400
              */
             refresh_s: number;
+            /** @description The router asks for their addresses again when those that it was told have had their time. */
+            names?: string[] | null;
             /**
              * @description The most addresses of each family that the set learns, or entries of a list: a longer list is not taken.
              * @default 65536
@@ -12070,11 +12083,11 @@ export interface components {
              */
             type: "address" | "port" | "interface" | "mac";
             /**
-             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again.
+             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again. dns: it has the addresses of names, asked for again and again, and its entries.
              * @default static
              * @enum {string}
              */
-            source: "static" | "dynamic" | "url";
+            source: "static" | "dynamic" | "url" | "dns";
             /**
              * @description How long an address stays in the set after it was last added.
              * @default 3600
@@ -12090,6 +12103,8 @@ export interface components {
              * @default 86400
              */
             refresh_s: number;
+            /** @description The router asks for their addresses again when those that it was told have had their time. */
+            names?: string[] | null;
             /**
              * @description The most addresses of each family that the set learns, or entries of a list: a longer list is not taken.
              * @default 65536
@@ -12121,11 +12136,11 @@ export interface components {
              */
             type: "address" | "port" | "interface" | "mac";
             /**
-             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again.
+             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again. dns: it has the addresses of names, asked for again and again, and its entries.
              * @default static
              * @enum {string}
              */
-            source: "static" | "dynamic" | "url";
+            source: "static" | "dynamic" | "url" | "dns";
             /**
              * @description How long an address stays in the set after it was last added.
              * @default 3600
@@ -12141,6 +12156,8 @@ export interface components {
              * @default 86400
              */
             refresh_s: number;
+            /** @description The router asks for their addresses again when those that it was told have had their time. */
+            names?: string[] | null;
             /**
              * @description The most addresses of each family that the set learns, or entries of a list: a longer list is not taken.
              * @default 65536
@@ -12164,16 +12181,18 @@ export interface components {
              */
             type?: "address" | "port" | "interface" | "mac" | null;
             /**
-             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again.
+             * @description static: its entries are configured. dynamic: rules add addresses, which are forgotten after a while. url: it has the addresses of a list in the web, fetched again and again. dns: it has the addresses of names, asked for again and again, and its entries.
              * @enum {string|null}
              */
-            source?: "static" | "dynamic" | "url" | null;
+            source?: "static" | "dynamic" | "url" | "dns" | null;
             /** @description How long an address stays in the set after it was last added. */
             timeout_s?: number | null;
             /** @description Where the list is: one address or prefix a line. Everybody who may read the configuration sees it. */
             url?: string | null;
             /** @description After a try that failed it is fetched again sooner. */
             refresh_s?: number | null;
+            /** @description The router asks for their addresses again when those that it was told have had their time. */
+            names?: string[] | null;
             /** @description The most addresses of each family that the set learns, or entries of a list: a longer list is not taken. */
             max_entries?: number | null;
             /** @description A note for people. */
@@ -12182,11 +12201,11 @@ export interface components {
             disabled?: boolean | null;
         };
         SetRefresh: {
-            /** @description Whether the list was taken, or is as it was; if not, the set keeps its own. */
+            /** @description Whether the list was taken, or is as it was, or all names were answered; if not, the set keeps what it has. */
             fetched: boolean;
             /** @description What became of it, or what went wrong. */
             answer: string;
-            /** @description What the list has that the set was filled with last. */
+            /** @description What the list has that the set was filled with last, or its names have. */
             entries: number;
             took_ms: number;
         };
@@ -13737,7 +13756,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-names-unanswered" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13765,7 +13784,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-names-unanswered" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13799,7 +13818,7 @@ export interface components {
              */
             severity: "notice" | "warning" | "error";
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-names-unanswered" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /**
@@ -13825,7 +13844,7 @@ export interface components {
              */
             severity?: "notice" | "warning" | "error" | null;
             /** @description Only these are told; none here: all. */
-            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
+            codes?: ("backlog-full" | "certificate-ending" | "certificate-invalid" | "connections-full" | "control-plane-starved" | "crowded-listener" | "listener-overflow" | "lock-wait" | "long-softirq" | "neighbours-full" | "one-core-works" | "one-lock" | "ring-overrun" | "scan" | "second-lookup" | "set-names-unanswered" | "set-not-fetched" | "set-outdated" | "slow-route-lookup" | "socket-unread" | "softirq-late" | "stack-drops" | "uplink-down")[] | null;
             /** @description Who is told. */
             targets?: string[] | null;
             /** @description A finding that lasts is told again after that time. 0: it is not. */
@@ -17310,6 +17329,7 @@ export interface components {
             timeout_s: number;
             url: string | null;
             refresh_s: number;
+            names: string[];
             max_entries: number;
             comment: string;
             disabled: boolean;

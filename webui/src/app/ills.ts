@@ -27,6 +27,7 @@ const FOUND: Readonly<Record<string, string>> = {
   "uplink-down": "/uplinks",
   "certificate-ending": "/certificates",
   "certificate-invalid": "/certificates",
+  "set-names-unanswered": "/sets",
   "set-not-fetched": "/sets",
   "set-outdated": "/sets",
   "one-lock": "/interfaces",

@@ -21,11 +21,14 @@ class SetRefresh(base.Answer):
 
     fetched = fields.Boolean(
         metadata={
-            "description": "Whether the list was taken, or is as it was; if not, the set keeps its own."
+            "description": "Whether the list was taken, or is as it was, or all names were answered; if "
+            "not, the set keeps what it has."
         }
     )
     answer = fields.String(metadata={"description": "What became of it, or what went wrong."})
-    entries = fields.Integer(metadata={"description": "What the list has that the set was filled with last."})
+    entries = fields.Integer(
+        metadata={"description": "What the list has that the set was filled with last, or its names have."}
+    )
     took_ms = fields.Integer()
 
 
@@ -34,10 +37,10 @@ resource = resource_of(KIND, schemas_of(KIND))
 
 @resource.operation("POST", "/sets/<string(maxlength=63):set_id>/refresh", scope=WRITE, answers=SetRefresh)
 def refresh_set(set_id: str) -> Response:
-    """Fetch the list of a set now
+    """Fetch the list of a set, or ask for its names, now
 
     As the set is configured now, whenever it is due. It takes 75 seconds at most. A list that cannot be had
-    or is not taken is no error of this request: see `fetched`.
+    or is not taken, or a name without a good answer, is no error of this request: see `fetched`.
     """
     stored = editing.find(KIND, set_id, staged=False)
     done = service().sets.refresh(me(), stored.id)

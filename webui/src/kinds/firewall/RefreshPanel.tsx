@@ -7,7 +7,36 @@ import { Note } from "@/ui/blocks";
 import { ReasonedButton } from "@/ui/ReasonedButton";
 import type { ExtraProps } from "../extras";
 
-/** Has the list of a set fetched now and says what became of it. */
+interface Said {
+  title: string;
+  about: string;
+  action: string;
+  good: string;
+  bad: string;
+}
+
+const SAID: Readonly<Record<string, Said>> = {
+  url: {
+    title: "List",
+    about:
+      "The router fetches the list by itself. A server that is slow may take a minute; what the set has " +
+      "stays until a good list is there.",
+    action: "Fetch it now",
+    good: "Fetched",
+    bad: "Not fetched",
+  },
+  dns: {
+    title: "Names",
+    about:
+      "The router asks for the names by itself. Servers that do not answer may take half a minute; what a " +
+      "name has stays for a while without a good answer.",
+    action: "Ask now",
+    good: "Answered",
+    bad: "Not all answered",
+  },
+};
+
+/** Has the list of a set fetched now, or its names asked for, and says what became of it. */
 export default function RefreshPanel({ row }: ExtraProps) {
   const { object, staged } = row;
   const may = useMay("write");
@@ -17,22 +46,20 @@ export default function RefreshPanel({ row }: ExtraProps) {
       need(api.POST("/api/v1/sets/{set_id}/refresh", { params: { path: { set_id: object.id } } })),
     onSettled: () => client.invalidateQueries(),
   });
-  if (!may || object["source"] !== "url") return null;
+  const said = SAID[String(object["source"])];
+  if (!may || said === undefined) return null;
   const why = staged
     ? "Commit the pending change of this set first"
     : object["disabled"] === true
-      ? "It is disabled: nothing is fetched for it"
+      ? "It is disabled: nothing is fetched or asked for it"
       : null;
   return (
-    <section className="stack" aria-label="List">
-      <h3>List</h3>
-      <p className="dim">
-        The router fetches the list by itself. A server that is slow may take a minute; what the set has stays
-        until a good list is there.
-      </p>
+    <section className="stack" aria-label={said.title}>
+      <h3>{said.title}</h3>
+      <p className="dim">{said.about}</p>
       <div className="row">
         <ReasonedButton why={why} onClick={() => refresh.mutate()} loading={refresh.isPending}>
-          Fetch it now
+          {said.action}
         </ReasonedButton>
       </div>
       {refresh.isError ? (
@@ -42,8 +69,7 @@ export default function RefreshPanel({ row }: ExtraProps) {
       ) : null}
       {refresh.data ? (
         <Note severity={refresh.data.fetched ? "ok" : "error"} live>
-          {refresh.data.fetched ? "Fetched" : "Not fetched"}, {refresh.data.entries} entries:{" "}
-          {refresh.data.answer}
+          {refresh.data.fetched ? said.good : said.bad}, {refresh.data.entries} entries: {refresh.data.answer}
         </Note>
       ) : null}
     </section>

@@ -10,6 +10,8 @@ from weir.formats.report import LineDraft, quoted
 from weir.formats.routeros.menus.convert import COMMON, interface_names, milliseconds, prefixes, text
 from weir.formats.routeros.menus.router import InterfaceList, Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
+from weir.model.address import parse_dns_name
+from weir.model.limits import MAX_SET_NAMES
 from weir.model.zones import LAN, NO_ZONE, OPEN, WAN
 
 ZONES = {"lan": LAN, "wan": WAN}
@@ -197,17 +199,37 @@ def address_set(router: Router, name: str, line: LineDraft, *, learns_s: int | N
 
 def _address(router: Router, row: Row) -> None:
     name, values = row.need("list", "list"), row.need("address", "address")
+    if isinstance(values, str) and row.get("disabled"):
+        row.leave_out("disabled", "It is disabled, and Weir keeps no disabled names in sets.")
+        return
     set_id = address_set(router, name, row.line)
     router.filled.add(set_id)
+    if isinstance(values, str):
+        _name(router, set_id, values, row)
+        return
     for value in values:
         _entry(router, set_id, value, row.line, row.some("comment", "disabled"))
 
 
-def _addresses(value: str, row: Row) -> list[str]:
+def _name(router: Router, set_id: str, name: str, row: Row) -> None:
+    """A set that has the addresses of names has those of the file as its entries besides."""
+    found = router.wanted["set", set_id]
+    names = found.body.setdefault("names", [])
+    if name not in names:
+        if len(names) >= MAX_SET_NAMES:
+            raise ValueError(f"a set of Weir has at most {MAX_SET_NAMES} names")
+        names.append(name)
+    found.also_of(row.line).body["source"] = "dns"
+    if row.get("comment"):
+        row.changed("comment", "The name is taken without its comment: names in sets have none.")
+
+
+def _addresses(value: str, row: Row) -> list[str] | str:
+    """Prefixes, or a name, which RouterOS looks up again and again."""
     if value.startswith("!"):
         raise ValueError("expected an address")
     if not any(mark in value for mark in ":/") and not value.replace(".", "").replace("-", "").isdigit():
-        raise ValueError("it is a name, which RouterOS looks up again and again; Weir's sets hold addresses")
+        return parse_dns_name(value)
     return prefixes(value, row)
 
 
@@ -218,7 +240,8 @@ def _address_menu(path: str) -> Menu:
         "address": Property("address", _addresses),
         "timeout": Property("timeout", milliseconds),
     }
-    return Menu(path, "an entry of the set of that name", _expiring, fields, {"creation-time": ANY})
+    becomes = "an entry, or a name, of the set of that name"
+    return Menu(path, becomes, _expiring, fields, {"creation-time": ANY})
 
 
 def _expiring(router: Router, row: Row) -> None:
