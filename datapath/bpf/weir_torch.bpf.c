@@ -7,12 +7,10 @@
  * is another program than before, and a port whose torch is off runs no instruction more. The links belong to the
  * process that reads, and end with it.
  *
- * The tracepoint has no packet among its arguments. But the kernel has just put it last into the queue of
- * frames that this processor will give the device (xdp_dev_bulk_queue, kernel/bpf/devmap.c), where it is found:
- * rewritten already, so with the addresses that it leaves with. Fields are found by CO-RE; where the kernel has
- * none of that, the loader says so. A tracepoint that is on costs every redirect about a tenth of its time, so under load
+ * A redirected packet is found as redirected.h says: rewritten already, so with the addresses that it leaves with. Where
+ * the kernel has none of that, the loader says so. A tracepoint that is on costs every redirect about a tenth of its time, so under load
  * the reader attaches it for a small part of each second only. How long that was is taken from the packets' times: attaching
- * takes its time, and a reader that waits for a processor is late. In generic XDP there is no such queue, and nothing is counted.
+ * takes its time, and a reader that waits for a processor is late. In generic XDP nothing is counted.
  *
  * Maps: the datapath's ports and tables are read. `torch_flows` gives way to new flows when it is full; what became of
  * such a flow stays in the sums by processor, which only that processor writes. From WEIR_TORCH_LOOKS packets in a
@@ -34,8 +32,8 @@
 
 #include "lookup.h"
 #include "ports.h"
+#include "redirected.h"
 
-#define TORCH_QUEUES_MOST 64 /* devices that a processor sends to in one turn */
 #define TCX_NEXT (-1) /* enum tcx_action_base, Linux 6.6 */
 #define UDP_HEADER 8
 
@@ -64,41 +62,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } torch_slots SEC(".maps");
-
-/* Of the kernel, as far as it is read. */
-struct xdp_frame {
-	void *data;
-} __attribute__((preserve_access_index));
-
-struct list_head {
-	struct list_head *next;
-} __attribute__((preserve_access_index));
-
-struct net_device;
-
-struct xdp_dev_bulk_queue {
-	struct xdp_frame *q[16];
-	struct list_head flush_node;
-	struct net_device *dev;
-	unsigned int count;
-} __attribute__((preserve_access_index));
-
-struct net_device {
-	int ifindex;
-	struct xdp_dev_bulk_queue *xdp_bulkq; /* an offset, to which a processor adds its base */
-} __attribute__((preserve_access_index));
-
-struct bpf_net_context { /* Linux 6.11 */
-	struct list_head dev_map_flush_list;
-} __attribute__((preserve_access_index));
-
-struct task_struct {
-	struct bpf_net_context *bpf_net_context;
-} __attribute__((preserve_access_index));
-
-struct bpf_dtab_netdev {
-	struct net_device *dev;
-} __attribute__((preserve_access_index));
 
 /* Where a packet's IP header is: in an skb, or at an address of the kernel. */
 struct torch_packet {
@@ -324,51 +287,9 @@ int torch_egress(struct __sk_buff *skb)
 	return torch_stack(skb, WEIR_TORCH_SENT);
 }
 
-/*
- * Where this processor has its variables: its queue for the device is in the list of those that it will flush. The
- * kernel's own symbol for it need not be known to BPF.
- */
-static __noinline __u64 torch_base(struct net_device *device)
+static __always_inline bool torch_read_frame(const struct xdp_frame *redirected, struct torch_packet *packet)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
-	struct list_head *node = BPF_CORE_READ(task, bpf_net_context, dev_map_flush_list.next);
-
-	for (int at = 0; at < TORCH_QUEUES_MOST; at++) {
-		struct xdp_dev_bulk_queue *queue =
-			(void *)node - bpf_core_field_offset(struct xdp_dev_bulk_queue, flush_node);
-
-		if (BPF_CORE_READ(queue, dev) == device)
-			return (__u64)queue - (__u64)BPF_CORE_READ(device, xdp_bulkq);
-		node = BPF_CORE_READ(node, next);
-	}
-	return 0;
-}
-
-/* The frame that the kernel has queued last on this processor for the device of a map's entry. */
-static __always_inline const void *torch_frame(struct weir_torch_state *state,
-					       const struct bpf_dtab_netdev *entry)
-{
-	struct net_device *device = BPF_CORE_READ(entry, dev);
-	struct xdp_dev_bulk_queue *queue;
-	struct xdp_frame *frame = NULL;
-	__u32 count;
-
-	if (!state->base)
-		state->base = torch_base(device);
-	if (!state->base)
-		return NULL;
-	queue = (void *)((__u64)BPF_CORE_READ(device, xdp_bulkq) + state->base);
-	count = BPF_CORE_READ(queue, count);
-	if (!count ||
-	    bpf_probe_read_kernel(&frame, sizeof(frame),
-				  (void *)queue + bpf_core_field_offset(struct xdp_dev_bulk_queue, q) +
-					  (count - 1) * sizeof(frame)))
-		return NULL;
-	return BPF_CORE_READ(frame, data);
-}
-
-static __always_inline bool torch_read_frame(const void *frame, struct torch_packet *packet)
-{
+	const void *frame = redirected ? BPF_CORE_READ(redirected, data) : NULL;
 	struct {
 		struct ethhdr ethernet;
 		struct weir_vlan_header vlan;
@@ -385,22 +306,18 @@ static __always_inline bool torch_read_frame(const void *frame, struct torch_pac
 	return true;
 }
 
-/*
- * Arguments as words: Linux 6.12 refuses to give a typed program the map's entry, a `const void *`. They
- * are: where it came from, the program, the map's entry, an error, the map's type, its id, the entry's place.
- */
 SEC("raw_tp/xdp_redirect")
 int torch_fast(__u64 *arguments)
 {
-	__u32 from = BPF_CORE_READ((const struct net_device *)arguments[0], ifindex);
-	__u32 place = arguments[6], weight = 1, from_place;
+	__u32 from = BPF_CORE_READ((const struct net_device *)arguments[WEIR_REDIRECT_FROM], ifindex);
+	__u32 place = arguments[WEIR_REDIRECT_PLACE], weight = 1, from_place;
 	struct torch_packet packet = { .segments = 1 };
 	struct weir_torch_state *state = torch_state();
 	struct torch_seen seen = {};
 	struct weir_port *to;
 	bool came;
 
-	if (!state || (__u32)arguments[5] != torch_devices || place >= WEIR_PORTS)
+	if (!state || (__u32)arguments[WEIR_REDIRECT_MAP] != torch_devices || place >= WEIR_PORTS)
 		return 0;
 	torch_passed(state);
 	to = weir_port_at(place);
@@ -408,7 +325,7 @@ int torch_fast(__u64 *arguments)
 	if (torch_ifindex && !came && to->ifindex != torch_ifindex && to->lower != torch_ifindex)
 		return 0;
 	if (!torch_take(state, &state->fast, &weight) ||
-	    !torch_read_frame(torch_frame(state, (void *)arguments[2]), &packet))
+	    !torch_read_frame(weir_redirected(&state->base, (void *)arguments[WEIR_REDIRECT_ENTRY]), &packet))
 		return 0;
 	torch_read(&packet, &seen);
 	if (torch_ifindex) {

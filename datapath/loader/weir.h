@@ -170,6 +170,24 @@ struct weir_torch_spec {
 	int ports_fd, devices_fd, v4_fd, prefix6_fd, meta_fd; /* of the maps; the caller's */
 };
 
+/* Which packets of the fast path a capture copies: of this interface, that pass the filter. */
+struct weir_capture_spec {
+	uint32_t ifindex;
+	int ports_fd, devices_fd; /* of the maps; the caller's */
+	uint32_t packet_bytes; /* of each, at most WEIR_CAPTURE_MOST - WEIR_CAPTURE_TAG */
+	uint16_t port; /* of TCP or UDP at either end; 0 = all */
+	uint8_t family; /* 4 or 6: from or to `network`; 0 = all */
+	uint8_t protocols[2]; /* 0 = all */
+	uint8_t network[16], mask[16]; /* as in the packet; of IPv4 the first four bytes */
+};
+
+/* Packets of a capture, since the beginning. */
+struct weir_capture_sums {
+	uint64_t seen; /* that pass the filter */
+	uint64_t dropped; /* of these, for want of room */
+	uint64_t lost; /* of the interface, whether they pass or not: the kernel did not show them */
+};
+
 struct weir_torch_sums {
 	uint64_t bytes, packets; /* of the stack, since the beginning */
 	uint64_t fast_bytes, fast_packets; /* of the fast path, while that was watched */
@@ -289,6 +307,19 @@ int weir_torch_watch_fast(struct weir_torch_run *run, int on);
  * each processor counts WEIR_TORCH_LOOKS packets one by one. */
 int weir_torch_read(struct weir_torch_run *run, struct weir_torch_sums *sums, struct weir_torch_flow *out,
 		    uint32_t capacity);
+
+/*
+ * Copy packets that the fast path forwards as long as the handle is open (weir/capture.h). It needs no struct weir, and reading
+ * needs no privilege. -EOPNOTSUPP: this kernel does not show them.
+ */
+struct weir_capture_run;
+int weir_capture_open(const struct weir_capture_spec *spec, struct weir_capture_run **out);
+void weir_capture_close(struct weir_capture_run *run);
+/* No packet comes from now on; those that have come can be read. */
+void weir_capture_stop(struct weir_capture_run *run);
+/* Fills `out` with whole packets, each a struct weir_capture_packet with its bytes, padded to 8; returns how many bytes there are. */
+int weir_capture_read(struct weir_capture_run *run, void *out, uint32_t capacity);
+int weir_capture_sums(struct weir_capture_run *run, struct weir_capture_sums *sums);
 
 /*
  * Count how long softirqs wait and run, by vector and processor (weir/softirq.h). It needs no struct weir; nothing is attached until it

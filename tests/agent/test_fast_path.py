@@ -6,6 +6,7 @@ On a kernel whose flow table XDP can ask (the virtual machine's), NAT and the fi
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,10 +16,12 @@ import pytest
 from tests.agent import traffic
 from tests.agent.meter import metered
 from tests.agent.rig import Rig, lan, running, wan
+from tests.pcapng_file import seen
 from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.model.interface import Interface
 from weir.model.objects import Pair, Queue
+from weir.probes.pcapng import INBOUND, OUTBOUND
 
 OPEN = Firewall(masquerade=False, drop_new_from_wan=False)
 MEGABIT = 1_000_000
@@ -78,6 +81,21 @@ def test_without_filter_and_nat_what_conforms_is_fast_both_ways(rig: Rig) -> Non
     assert has_program(rig, "lan0")
     for direction in ("upload", "download"):
         assert max(fast_part(rig, direction) for _ in range(4)) > 0.9
+
+
+def test_a_capture_has_what_the_fast_path_forwards(rig: Rig) -> None:
+    wanted = {"interface": "lan0", "network": "10.64.0.2/32", "protocol": "udp", "seconds": 6}
+    asked = {"tool": "capture", "arguments": wanted, "by": "admin"}
+    answer, (output,) = rig.agent.call_for_fds("tool_start", asked)
+    assert "what the fast path forwards: it is on at lan0, wan0" in answer["note"]
+    with os.fdopen(output, "rb") as file:
+        first = os.read(output, 4096)
+        for direction in ("upload", "download"):
+            rig.rate_bps(direction, MEGABIT)
+        found = seen(first + file.read())
+    assert "shown as they leave" in found.comment
+    assert {way for way, comment, _, _ in found.packets if comment == "fast path"} == {INBOUND, OUTBOUND}
+    assert found.statistics == (len(found.packets), 0)
 
 
 def test_the_limit_holds_on_the_fast_path(rig: Rig) -> None:

@@ -373,7 +373,7 @@ def run_filter(made: list[tuple[int, int, int, int]], ether: int, frame: bytes) 
 def test_how_long_another_one_has_been_running_does_not_depend_on_the_time_of_day(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tools, real = Tools(lambda: None), time.time_ns
+    tools, real = Tools(), time.time_ns
     arguments = PING.read({"target": CLIENT})
     tools._admit(PING, arguments, "admin")
     monkeypatch.setattr(time, "time_ns", lambda: real() + 10**18)
@@ -395,7 +395,7 @@ class Ending:
 
 def test_who_has_read_a_run_to_its_end_may_begin_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weir.agent.tools.Probe", Ending)
-    begin = Tools(lambda: None).table()["tool_start"]
+    begin = Tools().table()["tool_start"]
     for _ in range(2):
         answer = begin({"tool": "ping", "arguments": {"target": CLIENT}}, ANYBODY)
         assert isinstance(answer, Answer)

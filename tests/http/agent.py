@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from tests.service.fake_agent import FakeAgent
 from tests.stats.maps import Maps
+from weir.agent.captured import seat_of
 from weir.agent.log_lines import LogLines
 from weir.agent.log_tail import LogTail
 from weir.agent.tools import Tools
@@ -20,7 +21,7 @@ from weir.diagnosis.findings import Findings
 from weir.diagnosis.shown import findings_json
 from weir.model.document import Document
 from weir.model.problem import Invalid, Problem, Unavailable
-from weir.tools import IPERF, TOOLS
+from weir.tools import CAPTURE, IPERF, TOOLS
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 
 ASKING = [name for name, tool in TOOLS.items() if tool.asks_agent]
@@ -28,6 +29,7 @@ NO_DATAPATH = Seat("", b"{}", (), lambda _addresses: {})
 """Of a run of those that finds nothing to look into, and ends."""
 NO_WAY = {"interface": None, "queue": None, "queue_id": None, "limit_bps": None}
 SEATS: dict[str, Callable[[Any], Seat]] = {name: lambda _: NO_DATAPATH for name in ASKING} | {
+    CAPTURE.name: lambda asked: seat_of(asked, "", frozenset({"lan0"}), {}, ()),
     IPERF.name: lambda _: Seat(
         "", b"{}", (), lambda asked: {name: {**NO_WAY, "unknown": "nobody knows the way"} for name in asked}
     ),
@@ -101,7 +103,7 @@ class Agent(FakeAgent):
         self.leases: list[dict[str, Any]] = []
         self.alerts, self.lists = Alerts(), Lists()
         self.lease_changes: list[dict[str, Any]] = []
-        self.tools = Tools(lambda: frozenset({"lan0"}), SEATS)
+        self.tools = Tools(SEATS)
         self.updates = Updates(database.parent / "uploads")
         self.appliance = Machine()
         self.data: dict[str, Any] | None = None

@@ -119,7 +119,7 @@ def test_a_run_that_somebody_stops_says_so(api: Client) -> None:
 def test_a_capture_is_a_file_that_says_what_it_cannot_see(api: Client) -> None:
     answer = api("POST", "/tools/capture", {"interface": "lo", "seconds": 1, "protocol": "tcp"})
     assert answer.mimetype == "application/x-pcapng"
-    assert "fast path is on at lan0" in answer.headers["X-Tool-Note"]
+    assert "what the fast path forwards: it is on at lan0" in answer.headers["X-Tool-Note"]
     data = answer.get_data()
     assert data[:4] == struct.pack("=I", 0x0A0D0D0A)
     assert b"NOT here" in data

@@ -7,6 +7,7 @@ import os
 import socket
 from contextlib import closing
 from operator import attrgetter
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,11 @@ from lab import netns
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_lib import find_library
 from weir.probes.dropped_rows import DroppedRows
+from weir.probes.fast_frames import FastFrames
 from weir.probes.torch import LONGEST_S, LOOK_S
 from weir.probes.torch_flows import Flows
+from weir.tools.capture import MAPS as CAPTURE_MAPS
+from weir.tools.capture import Capture
 from weir.tools.torch import MAPS
 
 pytestmark = pytest.mark.skipif(
@@ -27,6 +31,8 @@ pytestmark = pytest.mark.skipif(
 )
 MOST_OF_A_DROP = 0.10
 MOST_OF_THE_FAST_PATH = 0.02
+MOST_OF_A_FILTER, MOST_OF_A_COPY = 0.5, 0.6
+"""While a capture runs."""
 
 
 def by_rule(port: Port) -> None:
@@ -80,3 +86,28 @@ def test_torch_costs_the_fast_path_at_most_two_percent_in_its_longest_windows() 
         os.close(descriptor)
     print({"plain": plain, "watched": watched})
     assert (watched / plain - 1) * (LONGEST_S + LOOK_S) <= MOST_OF_THE_FAST_PATH
+
+
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [({"protocol": "tcp", "port": 1}, MOST_OF_A_FILTER), ({}, MOST_OF_A_COPY)],
+    ids=["nothing passes the filter", "all are copied"],
+)
+def test_a_capture_costs_the_fast_path_what_its_decision_says(asked: dict[str, Any], most: float) -> None:
+    """docs/adr/0250. The reader is not in it; once the ring is full, less is done than here."""
+    forwarding.build()
+    with Datapath.open(None, capacity=4096) as datapath:
+        fast = Configuration("fast", Trees(datapath).fast(LEAVES), "wire", own_xdp=True)
+        with Rig([fast, NOWHERE], LEAVES) as rig:
+            plain = per_packet(rig)["fast"]
+            maps = [datapath.map_fd(name) for name in CAPTURE_MAPS]
+            with netns.inside(ROUTER):
+                made = FastFrames(datapath.library, Capture(rig.ports[0][1].egress, **asked), maps)
+            with closing(made) as frames:
+                watched = per_packet(rig)["fast"]
+                sums = frames.sums()
+    for descriptor in maps:
+        os.close(descriptor)
+    print({"plain": plain, "watched": watched, **sums._asdict()})
+    assert (sums.seen > 0) == (not asked)
+    assert watched / plain - 1 <= most

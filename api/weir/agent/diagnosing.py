@@ -11,6 +11,7 @@ from typing import Any
 from weir.adapters.datapath import Datapath
 from weir.adapters.kernel_counters import Counters
 from weir.adapters.netlink import Links
+from weir.agent.captured import CaptureDesk
 from weir.agent.configuration import Configuration
 from weir.agent.customer_line import CustomerLine
 from weir.agent.drop_watch import DropWatch
@@ -35,7 +36,7 @@ from weir.probes.lock_rows import LockRows
 from weir.probes.lookup_meter import LookupMeter
 from weir.probes.scan_sources import ScanSources
 from weir.probes.softirq_rows import SoftirqRows
-from weir.tools import DROP_REASONS, IPERF, LOCK_WAITS, METER, SOFTIRQS, TORCH
+from weir.tools import CAPTURE, DROP_REASONS, IPERF, LOCK_WAITS, METER, SOFTIRQS, TORCH
 
 
 def sampler(
@@ -84,13 +85,14 @@ def beside(
     line = CustomerLine(configuration, datapath, links, looking.spent, uplinks.ways, uplinks.mark)
     seats: dict[str, Callable[[Any], Seat]] = {
         TORCH.name: torch.seat,
+        CAPTURE.name: CaptureDesk(partial(_fast_paths, configuration), datapath).seat,
         IPERF.name: SpeedDesk(configuration, line.line).seat,
         DROP_REASONS.name: lambda _asked: library_seat(datapath.library),
         LOCK_WAITS.name: lambda _asked: library_seat(datapath.library),
         SOFTIRQS.name: lambda _asked: library_seat(datapath.library),
         METER.name: lambda _asked: library_seat(datapath.library, crowded()),
     }
-    tools = Tools(partial(_fast_paths, configuration), seats)
+    tools = Tools(seats)
     stack.callback(tools.stop)
     path = PacketPath(configuration, datapath, uplinks.mark)
     proof = PacketProof(configuration, datapath, path)

@@ -28,17 +28,6 @@ MARGIN_S = 5.0
 START_S = 10.0
 ENDING_S = 1.0
 """So long the next run waits for the one before, whose reader sees its end before its process is gone."""
-_UNSEEN = "What the network stack sees. The fast path is on at {}: packets that it forwards are NOT here."
-_ALL_SEEN = "What the network stack sees. No interface has the fast path, so that is every packet."
-_NOT_KNOWN = "What the network stack sees. Whether the fast path forwards others is not known."
-
-
-def note_of(fast: frozenset[str] | None) -> str:
-    """What cannot be seen where packets are looked at in the stack: the fast path takes a packet where it
-    comes in and sends it where it leaves, so all interfaces are concerned. None: nobody knows."""
-    if fast is None:
-        return _NOT_KNOWN
-    return _UNSEEN.format(", ".join(sorted(fast))) if fast else _ALL_SEEN
 
 
 @dataclass(slots=True)
@@ -54,15 +43,10 @@ class _Run:
 
 
 class Tools:
-    """`fast_paths` names the interfaces that have the fast path; None: not known. Thread-safe."""
+    """Thread-safe."""
 
-    def __init__(
-        self,
-        fast_paths: Callable[[], frozenset[str] | None],
-        seats: Mapping[str, Callable[[Any], Seat]] | None = None,
-    ) -> None:
+    def __init__(self, seats: Mapping[str, Callable[[Any], Seat]] | None = None) -> None:
         """`seats`: of the tools that ask the agent, by name."""
-        self._fast_paths = fast_paths
         self._seats = seats or {}
         self._lock = threading.Condition()
         self._runs: dict[str, _Run] = {}
@@ -124,7 +108,7 @@ class Tools:
         try:
             with ExitStack() as stack:
                 seat = stack.enter_context(self._seats[tool.name](arguments)) if tool.asks_agent else None
-                note = seat.note if seat else self._note(tool)
+                note = seat.note if seat else ""
                 probe = run.probe = _begun(tool, arguments, note, seat)
                 started.put((probe, note))
                 said = probe.wait(tool.seconds(arguments) + MARGIN_S)
@@ -137,9 +121,6 @@ class Tools:
                 del self._runs[tool.name]
                 self._lock.notify_all()
             log.info("%s ended after %.1f s", run.subject, time.monotonic() - run.begun_s)
-
-    def _note(self, tool: Tool) -> str:
-        return note_of(self._fast_paths()) if tool.sees_packets_of else ""
 
     def _stop(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         """Raises `NotFound` when it has ended."""

@@ -1,98 +1,150 @@
 # SPDX-License-Identifier: Apache-2.0
-"""capture: packets of an interface as they come, as pcapng."""
+"""capture: packets of an interface as they come, by the network stack and by the fast path, as pcapng."""
 
 from __future__ import annotations
 
-import fcntl
+import json
+import os
 import socket
-import struct
+import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
+from typing import Any, Protocol
 
-from weir.probes import packet_filter, pcapng
+from weir.probes import pcapng
+from weir.probes.fast_frames import FastFrames
 from weir.probes.output import Gone, Output
-from weir.tools.capture import Capture
+from weir.probes.stack_frames import StackFrames
+from weir.tools.capture import MAPS, Capture
 
-_ETH_P_ALL = 3
-_SOL_PACKET, _PACKET_STATISTICS, _PACKET_AUXDATA = 263, 6, 8
-_SO_TIMESTAMPNS = 35
-_SIOCGIFHWADDR = 0x8927
-_VLAN_VALID, _VLAN_TPID_VALID = 1 << 4, 1 << 6
-_OUTGOING = 4
-_AUXDATA = struct.Struct("=IIIHHHH")
-_TIME = struct.Struct("@qq")
-_ETHERNET_TYPES = (1, 772)
-"""ARPHRD_ETHER, ARPHRD_LOOPBACK."""
-ETHERNET_BYTES = 14
-_BUFFER_BYTES = 8 << 20
-_CONTROL_BYTES = socket.CMSG_SPACE(_AUXDATA.size) + socket.CMSG_SPACE(_TIME.size)
-BLOCK_BYTES = 64
-"""What a packet's block has besides the packet, rounded up."""
+LOOK_S = 0.02
+"""So long the fast path's packets wait in the kernel: to be told of each would slow it down."""
+LATE_NS = 2_000_000
+"""So much later than its time a packet may come and is still in its place in the file."""
+MOST_WAITING = 8192
+"""Of packets that wait for earlier ones; more may wait only where the clock was set back."""
+ENDING_S = 0.5
+"""So long what has come may still be written when time is over."""
+_AT_ONCE_BYTES = 4096
+"""PIPE_BUF: a pipe takes so much as a whole, so that a run that is stopped has written no half block."""
+_MESSAGE_BYTES = 1 << 14
+_IS_IN = (
+    "Packets with the comment 'fast path' are those that it forwarded. All of them are shown as they leave: "
+    "of those that came in here, too, addresses, ports, MACs, TTL and VLAN tags are already the new ones."
+)
+_BORROWED = "What comes in by {} and is forwarded by it is NOT here: the driver has no XDP of its own."
+_TAGGED = "What {} receives by it is in a capture of the interface below only."
+_LOST = "{} packets of the fast path, whether they pass the filter or not, were not shown by the kernel."
+_NO_ETHERNET = "{} has no Ethernet, so the fast path has none of its packets."
+
+
+class _Source(Protocol):
+    def read(self) -> list[pcapng.Packet]: ...
 
 
 def run(asked: Capture, output: Output, confine: Callable[[], None], note: str) -> None:
-    """`note` is what the file says of itself, about what cannot be in it. Raises `OSError`."""
-    with _opened(asked) as handle:
+    """`note` is what the file says of itself, before what it says of the fast path. Raises `OSError`."""
+    with ExitStack() as stack:
+        stacked = stack.enter_context(closing(StackFrames(asked)))
+        fast, said = _fast_path(asked, stack, stacked.is_ethernet)
         confine()
-        is_ethernet = handle.type == socket.SOCK_RAW
-        link = pcapng.ETHERNET if is_ethernet else pcapng.IP
-        output.write(pcapng.begin(note, asked.interface, link, asked.packet_bytes))
+        link = pcapng.ETHERNET if stacked.is_ethernet else pcapng.IP
+        output.write(pcapng.begin(f"{note} {said}".strip(), asked.interface, link, asked.packet_bytes))
+        file = _File(output, asked.most_bytes, [stacked] if fast is None else [stacked, fast])
         with suppress(Gone):  # a run that somebody stops ends as one whose time is over
-            _packets(asked, output, handle, is_ethernet)
-        received, dropped = struct.unpack("=II", handle.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))
+            _packets(asked, output, stacked.descriptor, file)
+        if fast is not None:
+            fast.stop()
+        with suppress(Gone):
+            file.finish(time.monotonic() + ENDING_S)
+        received, dropped = stacked.sums()
+        if fast is not None:
+            sums = fast.sums()
+            received, dropped = received + sums.seen, dropped + sums.dropped
+            if sums.lost:
+                output.write(pcapng.remark(time.time_ns(), _LOST.format(sums.lost)))
         output.write(pcapng.end(time.time_ns(), received, dropped))
 
 
-def _opened(asked: Capture) -> socket.socket:
-    """A socket with its filter, and nothing in it that came before. Only Ethernet has a link header."""
-    is_ethernet = _type(asked.interface) in _ETHERNET_TYPES
-    handle = socket.socket(socket.AF_PACKET, socket.SOCK_RAW if is_ethernet else socket.SOCK_DGRAM, 0)
-    made = packet_filter.program(
-        asked.network, asked.protocol, asked.port, ETHERNET_BYTES if is_ethernet else 0
-    )
-    packet_filter.attach(handle, made)
-    handle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
-    handle.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-    handle.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
-    handle.bind((asked.interface, _ETH_P_ALL))
-    handle.setblocking(False)
-    return handle
+def _fast_path(asked: Capture, stack: ExitStack, is_ethernet: bool) -> tuple[FastFrames | None, str]:
+    """What the fast path forwards, where that can be seen; and what the file says of it."""
+    with socket.socket(fileno=os.dup(sys.stdin.fileno())) as agent:
+        given, maps, _, _ = socket.recv_fds(agent, _MESSAGE_BYTES, len(MAPS))
+    told: dict[str, Any] = json.loads(given)
+    if not told["fast"]:
+        return None, ""
+    if asked.protocol == "arp":
+        return None, "The fast path forwards no ARP."
+    if not is_ethernet:
+        return None, _NO_ETHERNET.format(asked.interface)
+    try:
+        if len(maps) != len(MAPS):
+            raise OSError(0, "the agent has not said where it is")
+        fast = stack.enter_context(closing(FastFrames(told["library"], asked, maps)))
+    except OSError as error:
+        return None, f"What the fast path forwards is NOT here: {error.strerror}."
+    said = [_IS_IN]
+    if told["borrowed"]:
+        said.append(_BORROWED.format(", ".join(told["borrowed"])))
+    if told["is_tagged"]:
+        said.append(_TAGGED.format(asked.interface))
+    return fast, " ".join(said)
 
 
-def _type(interface: str) -> int:
-    """What the kernel calls the kind of link (ARPHRD_*). Raises `OSError`."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
-        answer = fcntl.ioctl(handle, _SIOCGIFHWADDR, struct.pack("16s24x", interface.encode()))
-    return int(struct.unpack_from("=H", answer, 16)[0])
+def _packets(asked: Capture, output: Output, descriptor: int, file: _File) -> None:
+    until_s, has_more = time.monotonic() + asked.seconds, False
+    while (now_s := time.monotonic()) < until_s and not file.is_full:
+        if not has_more:
+            output.wait(descriptor, min(until_s, now_s + LOOK_S) if file.has_many_sources else until_s)
+        has_more = file.take()
 
 
-def _packets(asked: Capture, output: Output, handle: socket.socket, is_ethernet: bool) -> None:
-    until_s, left_bytes = time.monotonic() + asked.seconds, asked.most_bytes
-    while time.monotonic() < until_s and output.wait(handle.fileno(), until_s):
-        try:
-            data, ancillary, _, sender = handle.recvmsg(asked.packet_bytes, _CONTROL_BYTES, socket.MSG_TRUNC)
-        except BlockingIOError:
-            continue
-        at_ns, length, tag = _said(ancillary, len(data))
-        if tag and is_ethernet:
-            data, length = (data[:12] + tag + data[12:])[: asked.packet_bytes], length + len(tag)
-        left_bytes -= len(data) + BLOCK_BYTES
-        if left_bytes < 0:
-            return
-        way = pcapng.OUTBOUND if sender[2] == _OUTGOING else pcapng.INBOUND
-        output.write(pcapng.packet(at_ns, data, length, way))
+class _File:
+    """Packets of all sources in the order of their times, as far as there is room for them."""
 
+    def __init__(self, output: Output, most_bytes: int, sources: Sequence[_Source]) -> None:
+        self._output = output
+        self._left_bytes = most_bytes
+        self._sources = sources
+        self._waiting: list[pcapng.Packet] = []
+        self.is_full = False
 
-def _said(ancillary: list[tuple[int, int, bytes]], kept: int) -> tuple[int, int, bytes]:
-    """When it came (nanoseconds since 1970), how long it was, and the VLAN tag that was taken off it."""
-    at_ns, length, tag = time.time_ns(), kept, b""
-    for level, kind, value in ancillary:
-        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
-            seconds, nanoseconds = _TIME.unpack_from(value)
-            at_ns = seconds * 10**9 + nanoseconds
-        elif (level, kind) == (_SOL_PACKET, _PACKET_AUXDATA):
-            status, length, _, _, _, vlan, protocol = _AUXDATA.unpack_from(value)
-            if status & _VLAN_VALID:
-                tag = struct.pack("!HH", protocol if status & _VLAN_TPID_VALID else 0x8100, vlan)
-    return at_ns, length, tag
+    @property
+    def has_many_sources(self) -> bool:
+        return len(self._sources) > 1
+
+    def take(self) -> bool:
+        """Read a part of what has come, and write what nothing earlier can come for. Whether there may be
+        more to read."""
+        through_ns, has_more = time.time_ns() - LATE_NS * self.has_many_sources, False
+        for source in self._sources:
+            if packets := source.read():
+                has_more = True
+                through_ns = min(through_ns, packets[-1].at_ns)
+                self._waiting += packets
+        self._waiting.sort(key=lambda packet: packet.at_ns, reverse=True)
+        self._write(None if len(self._waiting) > MOST_WAITING else through_ns)
+        return has_more
+
+    def finish(self, until_s: float) -> None:
+        """Write what has come, as far as there is time for it."""
+        while not self.is_full and time.monotonic() < until_s and self.take():
+            pass
+        self._write(None)
+
+    def _write(self, through_ns: int | None) -> None:
+        """Those that wait, the last one first, up to a time."""
+        made = b""
+        while self._waiting and not self.is_full:
+            if through_ns is not None and self._waiting[-1].at_ns > through_ns:
+                break
+            block = pcapng.packet(self._waiting.pop())
+            self._left_bytes -= len(block)
+            self.is_full = self._left_bytes < 0
+            if len(made) + len(block) > _AT_ONCE_BYTES or self.is_full:
+                self._output.write(made)
+                made = b""
+            made += b"" if self.is_full else block
+        if made:
+            self._output.write(made)

@@ -89,6 +89,11 @@ def program(
     return made.packed()
 
 
+def numbers(protocol: str, port: int | None) -> tuple[int, ...]:
+    """The protocols of IP that are wanted, by their numbers; none: all of them."""
+    return _NUMBERS.get(protocol, _NUMBERS["tcp"] + _NUMBERS["udp"] if port is not None else ())
+
+
 def _families(network: str | None, protocol: str) -> tuple[bool, bool]:
     if protocol == "arp":
         return network is None or ip_network(network).version == 4, False
@@ -131,7 +136,7 @@ def _ipv6(made: _Program, network: str | None, protocol: str, port: int | None, 
 
 
 def _numbers(made: _Program, protocol: str, port: int | None, at: int, label: str) -> None:
-    wanted = _NUMBERS.get(protocol, (6, 17) if port is not None else ())
+    wanted = numbers(protocol, port)
     if not wanted:
         return
     made.add(_LD_B_ABS, at)

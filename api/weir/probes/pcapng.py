@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 from weir.tools.capture import STATISTICS
 
@@ -16,6 +17,16 @@ _COMMENT, _NAME, _RESOLUTION, _FLAGS, _RECEIVED, _DROPPED = 1, 2, 9, 2, 4, 5
 _NANOSECONDS = b"\x09"
 
 
+class Packet(NamedTuple):
+    """`data` is what was kept of a packet of `length` bytes; `at_ns` is since 1970."""
+
+    at_ns: int
+    data: bytes
+    length: int
+    way: int
+    comment: str = ""
+
+
 def begin(comment: str, interface: str, link_type: int, packet_bytes: int) -> bytes:
     """A section and its one interface, whose times are in nanoseconds."""
     section = struct.pack("=IHHq", _BYTE_ORDER, 1, 0, -1) + _options((_COMMENT, comment.encode()))
@@ -24,10 +35,19 @@ def begin(comment: str, interface: str, link_type: int, packet_bytes: int) -> by
     return _block(_SECTION, section) + _block(_INTERFACE, about)
 
 
-def packet(at_ns: int, data: bytes, length: int, way: int) -> bytes:
-    """`data` is what was kept of a packet of `length` bytes; `at_ns` is since 1970."""
-    head = struct.pack("=IIIII", 0, at_ns >> 32, at_ns & 0xFFFFFFFF, len(data), length)
-    return _block(_PACKET, head + _padded(data) + _options((_FLAGS, struct.pack("=I", way))))
+def packet(packet: Packet) -> bytes:
+    head = struct.pack(
+        "=IIIII", 0, packet.at_ns >> 32, packet.at_ns & 0xFFFFFFFF, len(packet.data), packet.length
+    )
+    options = [(_COMMENT, packet.comment.encode())] if packet.comment else []
+    options.append((_FLAGS, struct.pack("=I", packet.way)))
+    return _block(_PACKET, head + _padded(packet.data) + _options(*options))
+
+
+def remark(at_ns: int, comment: str) -> bytes:
+    """About the interface, as a block of statistics without any."""
+    head = struct.pack("=III", 0, at_ns >> 32, at_ns & 0xFFFFFFFF)
+    return _block(STATISTICS, head + _options((_COMMENT, comment.encode())))
 
 
 def end(at_ns: int, received: int, dropped: int) -> bytes:

@@ -30,6 +30,7 @@ TOOLS: dict[str, Tool] = {
 EVERY: dict[str, Tool] = {**TOOLS, SPEED.name: SPEED}
 
 __all__ = [
+    "CAPTURE",
     "DROP_REASONS",
     "EVERY",
     "IPERF",

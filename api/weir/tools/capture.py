@@ -11,9 +11,13 @@ from weir.fields import INTERFACE_NAMES, Choice, Port, Prefix, Ref, Whole
 from weir.model.problem import Finding
 from weir.tools.tool import PCAPNG, Tool
 
+MAPS = ("weir_ports", "weir_devices")
+"""Of the datapath, which the program looks into; the agent gives descriptors of them in this order."""
 STATISTICS = 5
 """The type of the block that ends a capture (IETF draft-ietf-opsawg-pcapng, 4.6)."""
 _LAST_BYTES = 52
+START_S = 3.0
+"""For the kernel to check the program, and for what has come when time is over."""
 PROTOCOLS = ("any", "tcp", "udp", "icmp", "arp")
 
 
@@ -54,15 +58,16 @@ CAPTURE = Tool(
     "capture",
     "Capture",
     Capture,
-    about="Packets that the kernel's network stack sees on an interface, as a pcapng file. The fast path's "
-    "packets do not pass through the stack, so they are not in it; the file's comment says whether the "
-    "interface has one.",
+    about="Packets of an interface, as a pcapng file: those that the network stack sees, and those that the "
+    "fast path forwards, which are marked and shown as they leave. Where these cannot be seen, the file's "
+    "comment says why.",
     scope="admin",
     subject="interface",
-    seconds=lambda asked: asked.seconds + 1.0,
-    needs="A packet socket, opened and filtered in the kernel before the tool gives up all rights.",
+    seconds=lambda asked: asked.seconds + START_S,
+    needs="A packet socket, and an eBPF program at the tracepoint of XDP's redirects, which ends with the "
+    "run; both are opened, with their filters, before the tool gives up all rights.",
     answers=PCAPNG,
-    sees_packets_of="interface",
+    asks_agent=True,
     check=_has_ports,
     tail_bytes=_LAST_BYTES,
     is_whole=_has_statistics,

@@ -37,8 +37,6 @@ class Tool:
     key: str = ""
     needs: str = ""
     answers: str = LINES
-    sees_packets_of: str = ""
-    """The argument that names an interface whose packets it looks at, where it does."""
     asks_agent: bool = False
     """Whether its process has a socket as its input, at which the agent tells what only it knows."""
     check: Callable[[Any], Finding | None] = lambda _arguments: None

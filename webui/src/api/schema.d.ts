@@ -5216,7 +5216,7 @@ export interface paths {
         put?: never;
         /**
          * Capture
-         * @description Packets that the kernel's network stack sees on an interface, as a pcapng file. The fast path's packets do not pass through the stack, so they are not in it; the file's comment says whether the interface has one. The header `X-Tool-Note` says what cannot be in it. One that cannot begin is refused with the reason (503 `tool-failed`); one that is cut short ends the connection without a last chunk. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
+         * @description Packets of an interface, as a pcapng file: those that the network stack sees, and those that the fast path forwards, which are marked and shown as they leave. Where these cannot be seen, the file's comment says why. The header `X-Tool-Note` says what cannot be in it. One that cannot begin is refused with the reason (503 `tool-failed`); one that is cut short ends the connection without a last chunk. It ends with the connection. While somebody else's runs it is refused (409 `tool-busy`).
          */
         post: operations["run_capture"];
         delete?: never;
