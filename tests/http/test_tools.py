@@ -64,6 +64,7 @@ def test_a_speed_test_to_a_host_without_a_server_says_so(api: Client) -> None:
         ("arping", {"interface": "lo", "address": "2001:db8::1"}, "address"),
         ("capture", {"interface": "lo", "filter": "tcp"}, "filter"),
         ("capture", {"interface": "lo", "protocol": "icmp", "port": 80}, "port"),
+        ("capture", {"interface": "lo", "protocol": "arp", "network": "2001:db8::/32"}, "network"),
         ("capture", {"interface": "../lo"}, "interface"),
         ("capture", {"interface": "lo", "seconds": 3600}, "seconds"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Annotated
 
 from weir.fields import INTERFACE_NAMES, Choice, Port, Prefix, Ref, Whole
@@ -40,7 +41,10 @@ class Capture:
     ] = 10_000_000
 
 
-def _has_ports(asked: Capture) -> Finding | None:
+def _can_match(asked: Capture) -> Finding | None:
+    if asked.protocol == "arp" and asked.network is not None and ip_network(asked.network).version == 6:
+        text = f"network {asked.network} must be of IPv4 or left out: with protocol arp no packet has it"
+        return Finding("error", "family-mismatch", text, "capture", "", "network")
     if asked.port is not None and asked.protocol not in ("any", "tcp", "udp"):
         text = f"port must be left out: {asked.protocol} has no ports"
         return Finding("error", "no-ports", text, "capture", "", "port")
@@ -68,7 +72,7 @@ CAPTURE = Tool(
     "run; both are opened, with their filters, before the tool gives up all rights.",
     answers=PCAPNG,
     asks_agent=True,
-    check=_has_ports,
+    check=_can_match,
     tail_bytes=_LAST_BYTES,
     is_whole=_has_statistics,
 )
