@@ -264,4 +264,4 @@ def test_what_is_no_time_is_named(router: Toy, at: str) -> None:
 
 def test_the_command_says_which_rule_rests(router: Toy) -> None:
     told = router.weir("firewall", "decide", "10.64.0.7", INTERNET, "udp", "53", "--at", f"{SATURDAY}T09:00")
-    assert f"Not at {SATURDAY} 09:00: forward reject : rule school, at 08:00-13:00 mon,fri" in told
+    assert f"Not at {SATURDAY} 09:00: forward reject: rule school, at 08:00-13:00 mon,fri" in told

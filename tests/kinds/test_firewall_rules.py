@@ -136,7 +136,7 @@ def test_hours_are_typed_shown_and_found_as_those_of_queues(router: Toy) -> None
     router.weir("rule", "add", "forward", "drop", "--id", "night", "--time", "22:00-24:00 sat,sun")
     held = router.api("GET", "/firewall-rules/night").json
     assert held["time"] == {"start": "22:00", "end": "24:00", "days": ["sat", "sun"]}
-    assert "forward drop : rule night, at 22:00-24:00 sat,sun" in router.weir("firewall", "ruleset")
+    assert "forward drop: rule night, at 22:00-24:00 sat,sun" in router.weir("firewall", "ruleset")
     refused = router.api(
         "PATCH", "/firewall-rules/night", {"time": {"start": "22:00", "end": "06:00"}}, etag=held["etag"]
     )

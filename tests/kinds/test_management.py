@@ -37,9 +37,9 @@ def texts(*items: Any) -> list[str]:
 GUARD = [
     "input accept from lo: what the router sends to itself",
     "input jump management: web interface and API (TCP 80, 443, 8080)",
-    "management return IPv4 : web interface and API from 192.0.2.0/24, 10.7.0.0/16",
-    "management return IPv6 : web interface and API from 2001:db8::/32",
-    "management drop : web interface and API from elsewhere",
+    "management return IPv4: web interface and API from 192.0.2.0/24, 10.7.0.0/16",
+    "management return IPv6: web interface and API from 2001:db8::/32",
+    "management drop: web interface and API from elsewhere",
 ]
 
 
@@ -61,7 +61,7 @@ def test_who_may_come_is_asked_before_what_people_and_zones_let_in() -> None:
 def test_a_family_that_none_of_the_sources_is_of_is_kept_out() -> None:
     found = texts(Management(sources=("2001:db8::/32",)))
     assert [text for text in found if "return" in text] == [
-        "management return IPv6 : web interface and API from 2001:db8::/32"
+        "management return IPv6: web interface and API from 2001:db8::/32"
     ]
 
 

@@ -277,12 +277,12 @@ def rule_text(rule: PacketRule) -> str:
         *(f"to {name}" for name in rule.out_interfaces),
         *(f"not from {name}" for name in rule.outside),
     ]
+    where = "".join(f" {word}" for word in (*interfaces, rule.target) if word)
     hours = f", at {window_text(rule.time)}" if rule.time is not None else ""
     if rule.nat:
         port = f" port {rule.to_port}" if rule.to_port else ""
         new = f" to {rule.to}{port}" if rule.to else port and f" to{port}"
-        where = " ".join([*interfaces, rule.target]).strip()
-        return f"{rule.chain} {rule.verdict} {where}: {rule.comment}{new}{hours}"
+        return f"{rule.chain} {rule.verdict}{where}: {rule.comment}{new}{hours}"
     only = ", new connections only" if rule.ct_states == ("new",) else ""
     only += "".join(f", each source up to {bound_text(bound)}" for bound in rule.bounds)
     only += f", at most {rule.rate_per_s} a second" if rule.rate_per_s else ""
@@ -290,14 +290,12 @@ def rule_text(rule: PacketRule) -> str:
     numbers = ", ".join([*map(str, rule.tcp_ports), *rule.ports])
     ports = f" ({rule.protocol.upper()} {numbers})" if numbers else ""
     if rule.is_configured:
-        what = f"rule {rule.comment}"
-        return f"{rule.chain} {rule.verdict} {' '.join([*interfaces, rule.target]).strip()}: {what}{only}"
+        return f"{rule.chain} {rule.verdict}{where}: rule {rule.comment}{only}"
     family = f" IPv{rule.family}" if rule.family else ""
     number = rule.zone or rule.connections or rule.mss
     verdict = f"{rule.verdict} {number}" if number else rule.verdict
     came = f" from {_some(rule.sources)}" if rule.sources else ""
-    where = " ".join([*interfaces, rule.target]).strip()
-    return f"{rule.chain} {verdict}{family} {where}: {rule.comment}{came}{ports}{only}"
+    return f"{rule.chain} {verdict}{family}{where}: {rule.comment}{came}{ports}{only}"
 
 
 def _some(networks: Sequence[str]) -> str:

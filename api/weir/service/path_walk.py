@@ -239,9 +239,7 @@ class Walked:
         what = source or ("an address of " + (leaves if rule.verdict == "masquerade" else rule.to))
         unsure = () if source else ("which address it is",)
         state = "passes" if source == self._packet.source else "changes"
-        text = (
-            f"NAT gives it the source {what}." if state == "changes" else f"NAT leaves its source, {source}."
-        )
+        text = f"NAT makes {what} its source." if state == "changes" else f"NAT leaves its source, {source}."
         self._add(_by(rule, "nat-out", state, text, unsure))
         return source
 
