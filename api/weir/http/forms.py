@@ -20,6 +20,7 @@ from weir.fields import (
     Address,
     AddressRange,
     Choice,
+    DnsName,
     EachWay,
     End,
     Endpoint,
@@ -294,7 +295,7 @@ def shape(field: Field) -> Json:
             return {"type": "text", "most": field.max_chars, "lines": False}
         case Word():
             return {"type": "choice", "choices": list(field.choices)}
-        case Host() | HostName():
+        case Host() | HostName() | DnsName():
             return {"type": "host"}
         case Endpoint() | PublicKey() | SshPublicKey() | Mailbox() | Url():
             return {"type": "text", "most": field.max_chars, "lines": False}
