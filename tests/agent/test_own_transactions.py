@@ -45,10 +45,10 @@ def test_own_transactions_wake_nobody_and_anothers_do(events: Events) -> None:
 
 
 def test_anothers_is_told_of_whenever_it_is_done(events: Events) -> None:
-    """Before one of ours, behind it, or between two, told together."""
-    for number, order in enumerate(("to", "ot", "oto")):
+    """Before one of ours (`w`), behind it, or between two, told together."""
+    for number, order in enumerate(("aw", "wa", "waw")):
         for at, who in enumerate(order):
-            if who == "t":
+            if who == "a":
                 by_another(10 * number)
             else:
                 nft.apply_text(OURS.format(10 * number + at))

@@ -24,7 +24,7 @@ def test_a_list_is_fetched_when_somebody_asks(router: Toy) -> None:
     lists = router.world.agent.lists
     answer = router.api("POST", "/sets/drop/refresh")
     assert answer.json == {"fetched": True, "answer": "it was taken", "entries": 3, "took_ms": 12}
-    assert router.weir("set", "refresh", "drop") == "Fetched in 12 ms, 3 entries: it was taken\n"
+    assert router.weir("set", "refresh", "drop") == "Done in 12 ms, 3 entries: it was taken\n"
     assert lists.asked == ["drop", "drop"]
 
 

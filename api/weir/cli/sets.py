@@ -20,9 +20,9 @@ def refresh(object_id: str) -> None:
     if session.json:
         output.show_json(answer)
     else:
-        verdict = "Fetched" if answer["fetched"] else "Not fetched"
+        verdict = "Done in" if answer["fetched"] else "Failed after"
         entries = f"{answer['entries']} entries"
-        click.echo(f"{verdict} in {answer['took_ms']} ms, {entries}: {output.clean(answer['answer'])}")
+        click.echo(f"{verdict} {answer['took_ms']} ms, {entries}: {output.clean(answer['answer'])}")
     if not answer["fetched"]:
         click.get_current_context().exit(REFUSED)
 
