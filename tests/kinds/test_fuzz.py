@@ -19,6 +19,7 @@ from weir.fields import (
     Address,
     AddressRange,
     Choice,
+    DnsName,
     EachWay,
     End,
     Endpoint,
@@ -86,6 +87,7 @@ class Chest(ConfigObject):
     lines: Annotated[str, Text(50, lines=True)] = ""
     host: Annotated[str | None, Host()] = None
     server: Annotated[str | None, HostName()] = None
+    zone: Annotated[str | None, DnsName()] = None
     endpoint: Annotated[str | None, Endpoint()] = None
     key: Annotated[str | None, PublicKey()] = None
     ssh: Annotated[str | None, SshPublicKey()] = None

@@ -137,6 +137,11 @@ def _(_field: fields.HostName) -> Values:
 
 
 @values_of.register
+def _(_field: fields.DnsName) -> Values:
+    return ("mail.example.net", "www.example.net")
+
+
+@values_of.register
 def _(_field: fields.SshPublicKey) -> Values:
     kind = b"ssh-ed25519"
     blobs = (struct.pack(">I11sI32s", len(kind), kind, 32, bytes([number]) * 32) for number in (1, 2))
