@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import gc
+import threading
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,9 @@ from tests.service.router import ANNA, Router, queue
 from weir.model.objects import Pair, Queue
 from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Conflict, Unsupported
+from weir.service.configuration import ConfigService
 from weir.service.imports import ImportService
+from weir.service.running_document import Running
 
 MANY = 3000
 FEW_OBJECTS = 1500
@@ -43,6 +47,32 @@ def test_a_report_of_thousands_holds_no_objects_and_can_be_paged(imports: Import
     assert [line["object_id"] for line in shown] == ["customer-2", "customer-3"]
     assert (more, total) == ("4", MANY)
     assert report.page(5, None, text="CUSTOMER-2999")[2] == 1
+
+
+def test_the_agent_works_on_a_report_while_it_is_validated_here(
+    imports: ImportService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = threading.Event()
+    preview, try_changes = ConfigService.preview, Running.try_changes
+
+    def previewed(*given: Any) -> Any:
+        found = preview(*given)
+        answered.set()
+        return found
+
+    def tried(*given: Any) -> Any:
+        assert answered.wait(10), "the agent was asked only after validation"
+        return try_changes(*given)
+
+    monkeypatch.setattr(ConfigService, "preview", previewed)
+    monkeypatch.setattr(Running, "try_changes", tried)
+    report = imports.read(ANNA, "routeros", {"export.rsc": export(MANY)})
+    assert report.preview is not None and report.preview["counts"]["added"] == MANY
+    answered.clear()
+    monkeypatch.setattr(Running, "try_changes", try_changes)
+    report = imports.read(ANNA, "routeros", {"export.rsc": export(MANY)}, preview=False)
+    assert (report.preview, report.preview_reason) == (None, "It was not asked for.")
+    assert not answered.is_set()
 
 
 def test_a_commit_of_thousands_never_makes_all_objects_at_once(

@@ -26,7 +26,7 @@ from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.store.listing import Totals, page
 from weir.store.rows import decode, encode
 from weir.store.sums import row_sum
-from weir.store.versions import ChangedVersions
+from weir.store.versions import ChangedVersions, lines_of
 from weir.wire.protocol import Lines
 
 
@@ -341,7 +341,8 @@ def test_each_object_of_thousands_is_encoded_once(
     many = [
         SetEntry(f"e{number}", "blocked", f"10.0.{number >> 8}.{number & 255}/32") for number in range(5000)
     ]
-    made = ChangedVersions([*create(Set("blocked"), *many), Change("set-entry", "gone", many[0], None)])
+    changes = [*create(Set("blocked"), *many), Change("set-entry", "gone", many[0], None)]
+    made = ChangedVersions(changes)
     lines = list(made.lines())
     assert len(encoded) == made.count - 1 == 5001
     assert len(lines) == -(-made.count // versions.AT_ONCE)
@@ -349,6 +350,7 @@ def test_each_object_of_thousands_is_encoded_once(
     assert told[5000]["new"]["value"] == many[4999].value
     assert told[5001] == {"kind": "set-entry", "id": "gone", "new": None}
     assert [change["id"] for change in told] == ["blocked", *(item.id for item in many), "gone"]
+    assert list(lines_of(changes)) == lines, "what is only asked about is told as what is written"
 
 
 class Slow(list[Change]):

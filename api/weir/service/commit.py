@@ -54,7 +54,7 @@ from weir.service.turn import Turn
 from weir.service.types import Committed, Confirmation, Edit, Principal
 from weir.store import ConfigStore, Pending, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
-from weir.store.versions import AT_ONCE, ChangedVersions, line_of
+from weir.store.versions import AT_ONCE, ChangedVersions, line_of, lines_of
 from weir.wire.client import AgentClient, AgentConnection, Arrays
 from weir.wire.protocol import NOT_PREPARED, Json
 
@@ -374,7 +374,7 @@ def encoded(changes: Sequence[Change]) -> Collection[bytes]:
     thousands as arrays, which are made when they are sent."""
     if len(changes) <= MANY:
         return [line_of(change) for change in changes]
-    return _arrays(ChangedVersions(changes))
+    return Arrays(len(changes), AT_ONCE, partial(lines_of, changes))
 
 
 def _arrays(versions: ChangedVersions) -> Arrays:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hmac
 import logging
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -32,6 +32,8 @@ from weir.wire.client import AgentClient
 log = logging.getLogger(__name__)
 
 PREVIEW_TIMEOUT_S = 30.0
+PREVIEW_TIMEOUT_PER_CHANGE_S = 0.0003
+"""Thousands of changes are encoded while they are sent."""
 
 
 class ConfigService:
@@ -222,11 +224,15 @@ class ConfigService:
         return self._committer.run(by, Request(produce=produce))
 
     @requires("config.read")
-    def check(self, _by: Principal, edits: Sequence[Edit]) -> list[Finding]:
-        """What validation would say after the edits, or that there is no room for them. Changes nothing."""
+    def check(
+        self, _by: Principal, edits: Sequence[Edit], has_room: Callable[[], object] = lambda: None
+    ) -> list[Finding]:
+        """What validation would say after the edits, or that there is no room for them. Changes nothing.
+        `has_room` is called before anything is validated, where there is room."""
         full = self._committer.why_no_room(edits)
         if full is not None:
             return [no_room(full)]
+        has_room()
         return self._running.try_changes(lambda document: changes_of(edits, document)).findings
 
     @requires("config.read")
@@ -328,7 +334,8 @@ class ConfigService:
 
 def ask_preview(agent: AgentClient, changes: Sequence[Change]) -> dict[str, Any]:
     """The agent's `preview` of changes to the running document."""
-    return agent.call("preview", {}, lines=("changes", encoded(changes)), timeout_s=PREVIEW_TIMEOUT_S)
+    timeout_s = PREVIEW_TIMEOUT_S + len(changes) * PREVIEW_TIMEOUT_PER_CHANGE_S
+    return agent.call("preview", {}, lines=("changes", encoded(changes)), timeout_s=timeout_s)
 
 
 def _require_proof(by: Principal, pending: Pending, token: str | None) -> None:

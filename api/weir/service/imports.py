@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -110,10 +111,8 @@ class ImportService:
         """Make a report; nothing is changed. Raises Invalid when the files are not of that format."""
         revision, document = self._snapshot(by)
         edits, lines, summary, of_files = _read(format_name, files, document, replace_all)
-        checked = self._service.config.check(by, edits) if edits else []
-        checked.sort(key=lambda finding: finding.severity != "error")
+        checked, effect, reason = self._judged(by, edits, preview=preview)
         findings = [*of_files, *checked]
-        effect, reason = self._effect(by, edits, checked) if preview else (None, "It was not asked for.")
         now_ms = int(time.time() * 1000)
         kinds = _counts_by_kind(edits)
         report = Report(
@@ -141,14 +140,27 @@ class ImportService:
         with self._service.config.at_head(by) as (revision, running):
             return revision, running.copy()
 
-    def _effect(
-        self, by: Principal, edits: Sequence[Edit], checked: Sequence[Finding]
-    ) -> tuple[Json | None, str | None]:
-        """What the import would do to the kernel, or None and why that is not known."""
-        if not edits:
-            return {}, None
-        if checked and checked[0].code == "too-many-queues":
-            return None, checked[0].message
+    def _judged(
+        self, by: Principal, edits: Sequence[Edit], *, preview: bool
+    ) -> tuple[list[Finding], Json | None, str | None]:
+        """What validation says, errors first, and what the import would do to the kernel, or None and why
+        that is not known. The agent works that out while it is validated here (docs/adr/0259)."""
+        asked: list[Future[tuple[Json | None, str | None]]] = []
+        with ThreadPoolExecutor(1, thread_name_prefix="preview") as helper:
+
+            def ask() -> None:
+                asked.append(helper.submit(self._effect, by, edits))
+
+            checked = self._service.config.check(by, edits, ask if preview else lambda: None) if edits else []
+            checked.sort(key=lambda finding: finding.severity != "error")
+            if not preview:
+                return checked, None, "It was not asked for."
+            if not edits:
+                return checked, {}, None
+            return checked, *(asked[0].result() if asked else (None, checked[0].message))
+
+    def _effect(self, by: Principal, edits: Sequence[Edit]) -> tuple[Json | None, str | None]:
+        """What the edits would do to the kernel, or None and why that is not known."""
         try:
             return self._service.config.preview(by, edits), None
         except (Unavailable, Invalid) as problem:

@@ -154,8 +154,19 @@ def _sums(rows: Iterable[Sequence[Any]], number: int) -> Iterator[int]:
 
 def line_of(change: Change) -> bytes:
     """One change for the agent, as `ChangedVersions.lines` has them."""
+    return _line_of(change).encode()
+
+
+def lines_of(changes: Iterable[Change]) -> Iterator[bytes]:
+    """As `ChangedVersions.lines`, of changes that are not written; each is encoded when its array is asked
+    for."""
+    for some in in_pieces(changes, AT_ONCE):
+        yield f"[{','.join(map(_line_of, some))}]".encode()
+
+
+def _line_of(change: Change) -> str:
     new = change.new
-    return _line((change.kind, change.id) if new is None else (change.kind, change.id, encode(new))).encode()
+    return _line((change.kind, change.id) if new is None else (change.kind, change.id, encode(new)))
 
 
 def _line(row: Sequence[Any]) -> str:
