@@ -53,14 +53,18 @@ class IdAllocator:
 
 
 class Names:
-    """The names of an import's queues; `first` gives the first queue that the file gives a name."""
+    """The names of an import's queues; `first` gives the first queue that the file gives a name, `repeated`
+    are the others, in their order."""
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
         self._first = Index(lambda index, name: drafts[index].name == name)
+        self.repeated: list[int] = []
         for index, draft in enumerate(drafts):
             name = draft.name
             if self._first.get(name) is None:
                 self._first.add(name, index)
+            else:
+                self.repeated.append(index)
         self._given: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
@@ -79,10 +83,9 @@ class Names:
 def make_names_unique(drafts: Sequence[Draft], names: Names) -> None:
     """The first queue of a name keeps it; the others get their key or a number, and a note."""
     numbers: dict[str, int] = {}
-    for index, draft in enumerate(drafts):
+    for index in names.repeated:
+        draft = drafts[index]
         old = draft.name
-        if names.first(old) == index:
-            continue
         new = _with_key(draft)
         while new in names:
             numbers[old] = numbers.get(old, 1) + 1
