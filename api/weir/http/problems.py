@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from flask import Flask, Response, request
-from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, UnsupportedTransferCoding
 from werkzeug.exceptions import HTTPException
 
+from weir.http.refusals import FAILED, MEDIA_TYPE, document
 from weir.http.rendering import findings_json
 from weir.model import problem as model
 from weir.model.problem import Finding, Problem
@@ -21,8 +19,6 @@ from weir.model.reader import shown
 
 log = logging.getLogger("weir.http")
 
-MEDIA_TYPE = "application/problem+json"
-DEFECT = "Weir failed to handle this request; the log has the details."
 _STATUS: tuple[tuple[type[Problem], int], ...] = (
     (model.NotFound, 404),
     (model.Conflict, 409),
@@ -88,56 +84,8 @@ def status_of(problem: Problem) -> int:
 def _document(
     status: int, code: str, detail: str, path: str | None = None, findings: tuple[Finding, ...] = ()
 ) -> Response:
-    return Response(_text(status, code, detail, path, findings), status=status, mimetype=MEDIA_TYPE)
-
-
-def _text(
-    status: int, code: str, detail: str, path: str | None = None, findings: tuple[Finding, ...] = ()
-) -> str:
-    body = {
-        "type": f"urn:weir:problem:{code}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "code": code,
-        "path": path,
-        "findings": findings_json(findings),
-    }
-    return json.dumps(body)
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """What the server itself answers to a request that never reaches the application."""
-
-    status: int
-    code: str
-    detail: str
-
-    def answer(self) -> bytes:
-        """The whole answer as it goes over the wire; the connection ends after it."""
-        body = _text(self.status, self.code, self.detail).encode()
-        retry = "Retry-After: 2\r\n" if self.status == 503 else ""
-        head = (
-            f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}\r\nContent-Type: {MEDIA_TYPE}\r\n"
-            f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\n{retry}Connection: close\r\n\r\n"
-        )
-        return head.encode() + body
-
-
-BUSY = Refusal(503, "too-busy", "Too many requests wait already; try again.")
-BODY_TOO_LATE = Refusal(408, "request-timeout", "The request did not come in full in time.")
-HEAD_TOO_LARGE = Refusal(431, "head-too-large", "The request's line and headers are too long.")
-FAILED = Refusal(500, "internal-error", DEFECT)
-
-
-def refusal_of(error: Exception) -> Refusal:
-    """For what gunicorn's parser says of a request's head."""
-    if isinstance(error, LimitRequestLine | LimitRequestHeaders):
-        return HEAD_TOO_LARGE
-    if isinstance(error, UnsupportedTransferCoding):
-        return Refusal(501, "not-implemented", "This Transfer-Encoding is not supported.")
-    return Refusal(400, "bad-request", "The request is not HTTP, or a header is not acceptable.")
+    text = document(status, code, detail, path, findings_json(findings))
+    return Response(text, status=status, mimetype=MEDIA_TYPE)
 
 
 def render(problem: Problem) -> Response:

@@ -23,7 +23,7 @@ from gunicorn.http.body import LengthReader
 from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.http.message import Request
 
-from weir.http.problems import BODY_TOO_LATE, BUSY, HEAD_TOO_LARGE, Refusal, refusal_of
+from weir.http.refusals import BODY_TOO_LATE, BUSY, HEAD_TOO_LARGE, Refusal, refusal_of
 from weir.http.serving import SMALL_BODY_BYTES
 from weir.http.serving.connection import SILENCE_S, Connection, Frames, LargeBody, Phase, Source
 from weir.stats.fanout import HEARTBEAT_S

@@ -22,7 +22,7 @@ from gunicorn.http import wsgi
 from gunicorn.workers import base
 
 from weir import memory
-from weir.http.problems import FAILED
+from weir.http.refusals import FAILED
 from weir.http.serving import REACHED, RECOGNISED, STREAM
 from weir.http.serving.connection import Connection
 from weir.http.serving.front import Front
