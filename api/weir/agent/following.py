@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from weir.agent.last_good import LastGood, Mark
 from weir.agent.store_client import Transaction
+from weir.memory import give_back_soon
 from weir.model.document import Change, Document
+from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Conflict, Problem
 from weir.store import Damage, Pending
 
 log = logging.getLogger(__name__)
 
 HELD = "store-held"
+MANY_CHANGES = 5000
+"""What the copy takes of so many is given back."""
 
 
 class Store(Protocol):
@@ -27,6 +31,7 @@ class Store(Protocol):
     def head(self) -> int: ...
     def load(self, damage: list[Damage]) -> tuple[int, Document]: ...
     def changes_between(self, a: int, b: int) -> list[Change]: ...
+    def each_change(self, a: int, b: int) -> Iterator[Change]: ...
     def changes_since(self, revision: int) -> tuple[int, list[Change]]: ...
     def pending(self) -> Pending | None: ...
     def verify(self) -> list[Damage]: ...
@@ -101,10 +106,12 @@ class Following:
         if copy is None or copy.mark == ran:
             return
         changes = self._changes_since(copy.mark, ran)
-        if changes is not None and copy.follow(ran, changes):
-            return
-        if (whole := document()) is not None:
+        if changes is None or not copy.follow(ran, changes):
+            if (whole := document()) is None:
+                return
             copy.replace(ran, whole)
+        if changes is None or len(changes) > MANY_CHANGES:
+            give_back_soon()
 
     def to_json(self) -> dict[str, Any]:
         found = self.found
@@ -135,7 +142,7 @@ class Following:
                 return None
             if self.store.digest(since.revision) != since.digest:
                 return None
-            return self.store.changes_between(since.revision, ran.revision)
+            return PackedChanges(self.store.each_change(since.revision, ran.revision))
         except Problem:
             return None
 

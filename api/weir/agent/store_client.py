@@ -57,11 +57,15 @@ class StoreClient:
         return _integer(answer, "head"), document
 
     def changes_between(self, a: int, b: int) -> list[Change]:
-        return self._changes("read", "changes", {}, since=a, until=b)
+        return list(self.each_change(a, b))
+
+    def each_change(self, a: int, b: int) -> Iterator[Change]:
+        """As `changes_between`, made one at a time; nobody else reads the store until the last one."""
+        return self._changes({}, since=a, until=b)
 
     def changes_since(self, revision: int) -> tuple[int, list[Change]]:
         answer: JsonObject = {}
-        changes = self._changes("read", "changes", answer, since=revision, until=None)
+        changes = list(self._changes(answer, since=revision, until=None))
         return _integer(answer, "head"), changes
 
     def pending(self) -> Pending | None:
@@ -98,11 +102,20 @@ class StoreClient:
                 seen.add((kind, object_id))
                 yield item
 
-    def _changes(self, channel: str, method: str, answer: JsonObject, **params: Json) -> list[Change]:
-        return [
-            Change(parse_kind(kind), object_id, _object(kind, object_id, old), _object(kind, object_id, new))
-            for kind, object_id, old, new in self._stream(channel, method, answer, **params)
-        ]
+    def _changes(self, answer: JsonObject, **params: Json) -> Iterator[Change]:
+        """An object that cannot be read is told after the last one: until then the connection is in use."""
+        told: Problem | None = None
+        for kind, object_id, old, new in self._stream("read", "changes", answer, **params):
+            if told is None:
+                try:
+                    read = [_object(kind, object_id, body) for body in (old, new)]
+                    change = Change(parse_kind(kind), object_id, *read)
+                except Problem as problem:
+                    told = problem
+                else:
+                    yield change
+        if told is not None:
+            raise Unavailable(told.message, code="store-damaged") from told
 
     def _ask(self, channel: str, method: str, **params: Json) -> JsonObject:
         answer: JsonObject = {}

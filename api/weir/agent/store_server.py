@@ -20,12 +20,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from weir import memory
-from weir.model.document import Change
-from weir.model.objects import ConfigObject
 from weir.model.problem import Problem, Unavailable
 from weir.store import ConfigStore, Pending, WriteTransaction, reading
 from weir.store.database import CONFIGURATION, Series
-from weir.store.rows import Damage, encode
+from weir.store.rows import Damage
 from weir.store.standin import explained
 from weir.wire.channel import Closed, LineReader, send_all
 from weir.wire.protocol import Json, JsonObject, decode_line, encode_line, problem_to_json
@@ -33,6 +31,8 @@ from weir.wire.protocol import Json, JsonObject, decode_line, encode_line, probl
 MAX_REQUEST_BYTES = 4096
 SEND_TIMEOUT_S = 120.0
 BATCH_BYTES = 1 << 18
+LARGE_BYTES = 4 << 20
+"""What SQLite sorted for such an answer leaves as much behind."""
 
 
 def main(argv: Sequence[str]) -> None:
@@ -119,16 +119,19 @@ class _Channel:
                     return
 
     def _answer(self, request: JsonObject) -> None:
-        batch = bytearray()
+        batch, sent = bytearray(), 0
         try:
             for item in self._methods[str(request.get("method"))](request):
                 batch += encode_line(item)
                 if len(batch) > BATCH_BYTES:
                     self._send(batch)
+                    sent += len(batch)
                     batch.clear()
         except Problem as problem:
             batch += encode_line({"problem": problem_to_json(problem)})
         self._send(batch)
+        if sent > LARGE_BYTES:
+            memory.give_back_soon()
 
     def _send(self, data: bytes | bytearray) -> None:
         send_all(self._connection, bytes(data), time.monotonic() + SEND_TIMEOUT_S)
@@ -161,7 +164,7 @@ class _Channel:
         with self._store().snapshot() as connection:
             until = reading.head(connection) if request["until"] is None else request["until"]
             if until != request["since"]:
-                yield from map(_change, reading.changes_between(connection, request["since"], until))
+                yield from map(list, reading.bodies_between(connection, request["since"], until))
             yield _head(connection, until)
 
     def _pending(self, _request: JsonObject) -> Iterator[Json]:
@@ -205,14 +208,6 @@ class _Aborted(Exception):
 
 def _head(connection: sqlite3.Connection, number: int) -> JsonObject:
     return {"head": number, "digest": (reading.digest(connection, number) or b"").hex()}
-
-
-def _change(change: Change) -> list[Json]:
-    return [change.kind, change.id, _body(change.old), _body(change.new)]
-
-
-def _body(item: ConfigObject | None) -> str | None:
-    return None if item is None else encode(item)
 
 
 def _pending(pending: Pending | None) -> JsonObject | None:

@@ -147,6 +147,11 @@ class ConfigStore:
         with self._database.reading() as connection:
             return reading.changes_between(connection, a, b)
 
+    def each_change(self, a: int, b: int) -> Iterator[Change]:
+        """As `changes_between`, made one at a time; a reader is in use until the last one."""
+        with self._database.reading() as connection:
+            yield from reading.each_change(connection, a, b)
+
     def compare(self, a: int, b: int, start: int, limit: int) -> tuple[ChangeCounts, list[Change]]:
         """How many changes turn `a` into `b`, and a page of them. Raises `NotFound`."""
         with self._database.reading() as connection:

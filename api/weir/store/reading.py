@@ -210,9 +210,35 @@ def changes_between(
     connection: sqlite3.Connection, a: int, b: int, start: int = 0, limit: int = -1
 ) -> list[Change]:
     """From an index on, `limit` of them (all when it is negative)."""
+    return list(each_change(connection, a, b, start, limit))
+
+
+def each_change(
+    connection: sqlite3.Connection, a: int, b: int, start: int = 0, limit: int = -1
+) -> Iterator[Change]:
+    """As `changes_between`, made one at a time."""
+    return (_change(*row) for row in _rows_between(connection, a, b, start, limit))
+
+
+def bodies_between(
+    connection: sqlite3.Connection, a: int, b: int
+) -> Iterator[tuple[str, str, str | None, str | None]]:
+    """Kind, id, old and new body of what `changes_between` names; no object is made.
+
+    Raises `Unavailable` (`store-damaged`) when a row is not as it was written.
+    """
+    for kind, object_id, *versions in _rows_between(connection, a, b):
+        for since, body, number_sum in (versions[:3], versions[3:]):
+            if body is not None and row_sum(kind, object_id, since, body) != number_sum:
+                raise damaged(kind, object_id, since)
+        yield kind, object_id, versions[1], versions[4]
+
+
+def _rows_between(
+    connection: sqlite3.Connection, a: int, b: int, start: int = 0, limit: int = -1
+) -> Iterator[Any]:
     span = _span(connection, a, b) | {"start": start, "limit": limit}
-    rows = connection.execute(f"{CHANGES_BETWEEN} LIMIT :limit OFFSET :start", span)
-    return [_change(*row) for row in rows]
+    return connection.execute(f"{CHANGES_BETWEEN} LIMIT :limit OFFSET :start", span)
 
 
 def count_between(connection: sqlite3.Connection, a: int, b: int) -> ChangeCounts:
