@@ -26,7 +26,7 @@ def routes() -> list[Row]:
             route_ms.append(statistics.median(route_changed_ms(target, number) for number in range(CHANGES)))
     what = f"one static route changed among {ROUTES:,}, request to verified: median"
     return [
-        Row.of("route-50k-load", f"{ROUTES:,} static routes, staged, to the verified daemon", "s", load_s),
+        Row.of("route-50k-load", f"{ROUTES:,} static routes, staged, to the verified kernel", "s", load_s),
         Row.of("route-one", what, "ms", route_ms),
     ]
 

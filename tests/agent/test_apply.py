@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.agent.frr_routes import by_frr
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
@@ -25,6 +26,7 @@ def configured(rig: Rig) -> None:
         wan(),
         Firewall(allowed_wan_tcp_ports=(22, 443)),
         StaticRoute("far", "10.77.0.0/16", gateway="10.64.0.2"),
+        *by_frr("twice", "10.76.0.0/16"),
         StaticRoute("far6", "2001:db8:77::/48", gateway="2001:db8:64::2"),
         StaticRoute("none", "10.78.0.0/16", blackhole=True),
         *(queue(number) for number in range(1, 6)),
@@ -48,8 +50,8 @@ def test_static_routes_are_in_the_kernel_by_way_of_frr(rig: Rig) -> None:
     def routes() -> dict[str, Any]:
         return {item["dst"]: item for item in rig.json("ip", "-j", "route") if item["protocol"] == "static"}
 
-    found = until("the routes are installed", lambda: (r := routes()).keys() >= {"10.77.0.0/16"} and r)
-    assert found["10.77.0.0/16"]["gateway"] == "10.64.0.2"
+    found = until("the routes are installed", lambda: (r := routes()).keys() >= {"10.76.0.0/16"} and r)
+    assert found["10.76.0.0/16"]["gateway"] == "10.64.0.2"
     assert found["10.78.0.0/16"]["type"] == "blackhole"
 
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from lab import netns
+from tests.agent.frr_routes import by_frr
 from tests.agent.rig import Rig, client_queue, lan, queue, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
-from weir.kinds.static_route import StaticRoute
 from weir.model.objects import Kind, Pair
 
 
@@ -21,7 +21,7 @@ def configured(rig: Rig) -> None:
     rig.commit(
         lan(mtu=1450),
         wan(),
-        StaticRoute("far", "10.77.0.0/16", gateway="10.64.0.2"),
+        *by_frr("far", "10.77.0.0/16"),
         *(queue(number) for number in range(1, 4)),
     )
 
@@ -143,7 +143,14 @@ def test_foreign_state_survives_commits_drift_and_removal(rig: Rig) -> None:
     rig.commit(lan(addresses=("10.64.0.1/24",)), Firewall(masquerade=False))
     rig.run("nft", "delete", "table", "inet", "weir")
     until("the rules are back", lambda: _table(rig))
-    rig.commit(delete=[("static-route", "far"), ("interface", "wan0"), ("firewall", "firewall")])
+    rig.commit(
+        delete=[
+            ("static-route", "far"),
+            ("static-route", "far-spare"),
+            ("interface", "wan0"),
+            ("firewall", "firewall"),
+        ]
+    )
     until("our address is gone", lambda: rig.addresses("wan0") == set())
     assert "10.250.0.1/24" in rig.addresses("lan0")
     assert "chain x" in rig.run("nft", "list", "table", "ip", "somebody")

@@ -8,18 +8,16 @@ import threading
 
 import pytest
 
+from tests.agent.frr_routes import by_frr
 from tests.agent.rig import Rig, apply, client_queue, lan, queue, wan
 from tests.polling import until
-from weir.kinds.static_route import StaticRoute
 from weir.model.objects import Pair
 from weir.model.problem import Problem, Unavailable
-
-ROUTE = StaticRoute("far", "10.77.0.0/16", gateway="10.64.0.2")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def configured(rig: Rig) -> None:
-    rig.commit(lan(), wan(), ROUTE, *(queue(number) for number in range(1, 4)))
+    rig.commit(lan(), wan(), *by_frr("far", "10.77.0.0/16"), *(queue(number) for number in range(1, 4)))
 
 
 def test_a_part_that_fails_undoes_the_parts_before_it(rig: Rig) -> None:
@@ -33,7 +31,7 @@ def test_a_part_that_fails_undoes_the_parts_before_it(rig: Rig) -> None:
             wan(disabled=True),
             queue(1, upload_bps=9_000_000),
             queue(50),
-            StaticRoute("more", "10.79.0.0/16", gateway="10.64.0.2"),
+            *by_frr("more", "10.79.0.0/16"),
         )
     assert rig.store.head() == head == rig.status()["revision"]
     assert rig.addresses("lan0") == {"10.64.0.1/24", "2001:db8:64::1/64"}

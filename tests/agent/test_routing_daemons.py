@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from lab.netns import inside
+from tests.agent.frr_routes import by_frr
 from tests.agent.rig import Rig, lan, wan
 from tests.polling import until
 from weir.adapters import standing_routes
@@ -32,7 +33,7 @@ COPY = f"proto 87 metric {standing_routes.METRIC}"
 
 @pytest.fixture(scope="module", autouse=True)
 def configured(rig: Rig) -> None:
-    rig.commit(lan(), wan(), StaticRoute("far", FAR, gateway="10.64.0.2"))
+    rig.commit(lan(), wan(), *by_frr("far", FAR))
     until("the route and its copy are there", lambda: len(routes(rig)) == 2)
 
 
@@ -55,16 +56,18 @@ def test_a_route_stands_while_staticd_is_dead_and_is_given_to_the_next_one_at_on
 def test_a_copy_goes_with_its_route_and_follows_it(rig: Rig) -> None:
     rig.commit(StaticRoute("far", FAR, gateway="10.64.0.3"))
     until("both lead elsewhere", lambda: all("via 10.64.0.3" in line for line in routes(rig)) and routes(rig))
-    rig.commit(delete=[("static-route", "far")])
+    rig.commit(delete=[("static-route", "far"), ("static-route", "far-spare")])
     until("both are gone", lambda: routes(rig) == [])
     assert rig.status()["state"] == "ok"
 
 
-def test_a_route_gets_another_distance_and_back(rig: Rig) -> None:
+@pytest.mark.parametrize("spares", [[by_frr("far", FAR)[1]], []], ids=["frr", "kernel"])
+def test_a_route_gets_another_distance_and_back(rig: Rig, spares: list[StaticRoute]) -> None:
+    rig.commit(*spares)
     for distance in (1, 9, 4, 1):
         rig.commit(StaticRoute("far", FAR, gateway="10.64.0.3", distance=distance))
     rig.commit(StaticRoute("far", FAR, gateway="10.64.0.2", distance=7))
-    rig.commit(delete=[("static-route", "far")])
+    rig.commit(delete=[("static-route", name) for name in ("far", *(spare.id for spare in spares))])
     assert rig.status()["state"] == "ok"
 
 
@@ -96,7 +99,7 @@ def test_a_route_tells_whether_it_is_in_use_and_by_which_way(rig: Rig) -> None:
 
 
 def test_a_route_that_weir_keeps_is_said_to_be_kept(rig: Rig) -> None:
-    rig.commit(StaticRoute("kept", "10.84.0.0/16", gateway="10.64.0.2"))
+    rig.commit(*by_frr("kept", "10.84.0.0/16"))
     until("there is a copy", lambda: len(rig.run("ip", "route", "show", "10.84.0.0/16").splitlines()) == 2)
     rig.kill_frr_daemon("staticd")
     try:

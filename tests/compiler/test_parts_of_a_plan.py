@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from hypothesis import strategies as st
 
 from tests.model.strategies import patient
 from weir.compiler import Plan
+from weir.kinds.bgp import Bgp
+from weir.kinds.ospf import Ospf
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, TUNING, Part, Parts
 from weir.parts.delta import Counts, Delta, Replaced, Step
 from weir.parts.part import SHAPING, ReplacedPart
@@ -146,20 +150,40 @@ def test_a_part_reads_no_kind_that_it_does_not_name(part: Part[Any, Any]) -> Non
     assert document.kinds and document.kinds <= part.made_of
 
 
+ADDRESSES = ((), ("192.0.2.9/24",), ("192.0.2.9/30",), ("198.51.100.9/24", "192.0.2.9/24"))
+"""Of the interface behind which the gateways are."""
+
+
+def route(number: int, gateway: int, disabled: bool) -> StaticRoute:
+    """Two each lead to one destination."""
+    return StaticRoute(f"r{number}", f"10.{number // 2}.0.0/16", f"192.0.2.{gateway}", disabled=disabled)
+
+
 @patient
 @given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.booleans()), max_size=12),
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.booleans()), max_size=6),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 2), st.booleans()), max_size=12),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3), st.booleans()), max_size=6),
+    st.tuples(st.sampled_from(ADDRESSES), st.sampled_from(ADDRESSES)),
+    st.tuples(st.booleans(), st.booleans()),
 )
 def test_routes_moved_over_changes_are_as_if_compiled_whole(
-    first: list[tuple[int, int, bool]], then: list[tuple[int, int, bool]]
+    first: list[tuple[int, int, bool]],
+    then: list[tuple[int, int, bool]],
+    addresses: tuple[tuple[str, ...], tuple[str, ...]],
+    announced: tuple[bool, bool],
 ) -> None:
-    def route(number: int, gateway: int, disabled: bool) -> StaticRoute:
-        return StaticRoute(f"r{number}", f"10.{number}.0.0/16", f"192.0.2.{gateway}", disabled=disabled)
+    def others(state: int) -> tuple[ConfigObject, ConfigObject]:
+        bgp = Bgp("core", 65_000, redistribute_static=announced[state])
+        return Interface("lan0", "lan", addresses=addresses[state]), bgp
 
-    document = Document([route(*words) for words in {words[0]: words for words in first}.values()])
+    routes = [route(*words) for words in {words[0]: words for words in first}.values()]
+    document = Document([*routes, *others(0)])
     before = ROUTES.wanted(document)
-    changes = []
+    changes = [
+        Change(old.kind, old.id, old, new)
+        for old, new in zip(others(0), others(1), strict=True)
+        if old != new
+    ]
     for number, gateway, disabled in {words[0]: words for words in then}.values():
         old = document.get("static-route", f"r{number}")
         new = None if gateway == 3 else route(number, gateway, disabled)
@@ -171,3 +195,42 @@ def test_routes_moved_over_changes_are_as_if_compiled_whole(
     assert ROUTES.applied(before, delta) == after
     assert ROUTES.applied(after, delta.inverse()) == before
     assert delta.counts() == ROUTES.delta(before, after).counts()
+
+
+INSIDE = Interface("lan0", "lan", addresses=("192.0.2.9/24", "2001:db8::9/64"))
+PLAIN = StaticRoute("far", "10.0.0.0/8", "192.0.2.1")
+BEYOND = StaticRoute("far", "10.0.0.0/8", "198.51.100.1")
+
+
+@pytest.mark.parametrize(
+    ("others", "far", "port"),
+    [
+        ((), PLAIN, "lan0"),
+        ((), replace(PLAIN, interface="lan0", distance=254), "lan0"),
+        ((), StaticRoute("far", "2001:db8:1::/48", "2001:db8::1"), "lan0"),
+        ((), replace(PLAIN, distance=255), None),
+        ((), replace(PLAIN, interface="lan1"), None),
+        ((), BEYOND, None),
+        ((), StaticRoute("far", "10.0.0.0/8", interface="lan0"), None),
+        ((), StaticRoute("far", "10.0.0.0/8", blackhole=True), None),
+        ((), replace(PLAIN, destination="0.0.0.0/0"), None),
+        ((), replace(PLAIN, vrf="blue"), None),
+        ((replace(PLAIN, id="spare", distance=9),), PLAIN, None),
+        ((replace(PLAIN, id="spare", distance=9, disabled=True),), PLAIN, "lan0"),
+        ((replace(PLAIN, id="spare", vrf="blue"),), PLAIN, "lan0"),
+        ((Interface("lan1", "lan", addresses=("192.0.2.8/24",)),), PLAIN, None),
+        ((Interface("lan1", "lan", addresses=("192.0.2.0/31",)),), PLAIN, "lan1"),
+        ((Interface("lan1", "lan", addresses=("192.0.2.0/31",), disabled=True),), PLAIN, "lan0"),
+        ((Interface("lan1", "lan", addresses=("198.51.100.9/24",), vrf="blue"),), BEYOND, None),
+        ((Bgp("core", 65_000, redistribute_static=True),), PLAIN, None),
+        ((Bgp("core", 65_000, redistribute_kernel=True),), PLAIN, None),
+        ((Bgp("core", 65_000, redistribute_static=True, disabled=True),), PLAIN, "lan0"),
+        ((Bgp("core", 65_000, redistribute_static=True, vrf="blue"),), PLAIN, "lan0"),
+        ((Bgp("core", 65_000, redistribute_connected=True),), PLAIN, "lan0"),
+        ((Ospf("core", redistribute_kernel=True),), PLAIN, None),
+    ],
+)
+def test_the_kernel_keeps_a_route_that_needs_nothing_of_frr(
+    others: tuple[ConfigObject, ...], far: StaticRoute, port: str | None
+) -> None:
+    assert ROUTES.wanted(Document([INSIDE, *others, far]))["far"].port == port

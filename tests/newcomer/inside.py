@@ -34,7 +34,7 @@ ANSWERS_WITHIN_S = 780.0
 ENDS_WITHIN_S = 60.0
 OTHER_FRR = ("trixie",)
 """Has FRR 10, which a machine with Debian 12 has not: what speaks with FRR is tested there, too."""
-ROUTING_TESTS = ("tests/agent/test_bgp.py", "tests/agent/test_ospf.py")
+ROUTING_TESTS = ("tests/agent/test_bgp.py", "tests/agent/test_ospf.py", "tests/agent/test_kernel_routes.py")
 TESTED_WITHIN_S = 400.0
 """They take a minute and a half on idle processors."""
 UNSTEADY = "unsteady, failed with this FRR and passed again alone: "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FRR's routes of one protocol in the kernel and our copies of them: read as a whole once, then followed by
-what the kernel tells of each change.
+"""FRR's routes of one protocol in the kernel, our copies of them, and the routes that the kernel has without
+FRR: read as a whole once, then followed by what the kernel tells of each change.
 
 Some changes it does not tell (a route that goes with its interface, its address or its next hop), and some
 are lost: then only a look at the whole will do, as in the beginning.
@@ -12,9 +12,10 @@ import socket
 from collections.abc import Iterable
 
 from weir.adapters.events import listen, messages, receive_all
+from weir.adapters.link_messages import links
 from weir.adapters.netlink import OUR_PROTO
-from weir.adapters.route_messages import KernelRoute, Place, decoded, devices, listed, protocol_of
-from weir.adapters.standing_routes import FRR_STATIC_PROTO, METRIC
+from weir.adapters.route_messages import Entry, KernelRoute, Place, decoded, devices, listed, protocol_of
+from weir.adapters.standing_routes import FRR_STATIC_PROTO, METRIC, is_own_metric
 
 _GROUPS = [1, 5, 7, 9, 11, 32]
 """RTNLGRP of links, addresses and routes of both families, next hops."""
@@ -37,6 +38,12 @@ class FollowedRoutes:
         """Where the two differ."""
         self.moved: set[str] = set()
         """Destinations whose route of FRR came, went or changed since `look`."""
+        self.own: dict[Place, tuple[Entry, ...]] = {}
+        """Those without FRR."""
+        self.own_moved: set[Place] = set()
+        """Of `own` where something came, went or changed since `look`, or FRR's route did."""
+        self.ready: frozenset[str] = frozenset()
+        """The interfaces that are up and have a link."""
         self._told: socket.socket | None = None
         self._names: dict[int, str] = {}
 
@@ -48,11 +55,16 @@ class FollowedRoutes:
         self._names = devices()
         frr = (decoded(body, self._names).route for body in listed(self._protocol))
         self.installed = {route.place: route for route in frr}
-        own = (decoded(body, self._names) for body in listed(OUR_PROTO))
-        self.copies = {route.place: route for metric, route in own if metric == self._metric}
+        self.ready = frozenset(link.name for link in links() if link.up and link.running)
+        self.copies, self.own = {}, {}
+        for entry in (decoded(body, self._names) for body in listed(OUR_PROTO)):
+            if entry.metric == self._metric:
+                self.copies[entry.route.place] = entry.route
+            elif is_own_metric(entry.metric):
+                self._put(entry)
         places = self.installed.keys() | self.copies.keys()
         self.odd = {place for place in places if self.installed.get(place) != self.copies.get(place)}
-        self.moved = set()
+        self.moved, self.own_moved = set(), set()
 
     def follow(self) -> bool:
         """Take what was told since. False: that does not do, and `look` is needed."""
@@ -84,7 +96,10 @@ class FollowedRoutes:
         protocol = protocol_of(data, start)
         if protocol not in (self._protocol, OUR_PROTO):
             return True
-        metric, route = decoded(data[start:end], self._names)
+        entry = decoded(data[start:end], self._names)
+        metric, route = entry
+        if protocol == OUR_PROTO and is_own_metric(metric):
+            return self._take_own(kind, entry)
         if protocol == OUR_PROTO and metric != self._metric:
             return True  # a tunnel's, or the copy of another protocol's
         held = self.installed if protocol == self._protocol else self.copies
@@ -101,4 +116,25 @@ class FollowedRoutes:
             self.odd.add(place)
         if protocol == self._protocol:
             self.moved.add(route.destination)
+            if place in self.own:
+                self.own_moved.add(place)
         return True
+
+    def _take_own(self, kind: int, entry: Entry) -> bool:
+        place = entry.route.place
+        self.own_moved.add(place)
+        if kind == _NEW_ROUTE:
+            self._put(entry)
+            return True
+        held = self.own.get(place, ())
+        left = tuple(one for one in held if one != entry)
+        if left:
+            self.own[place] = left
+        else:
+            self.own.pop(place, None)
+        return left != held
+
+    def _put(self, entry: Entry) -> None:
+        place = entry.route.place
+        others = (one for one in self.own.get(place, ()) if one.metric != entry.metric)
+        self.own[place] = (*others, entry)

@@ -20,6 +20,7 @@ _DST, _SRC, _IIF, _OIF, _GATEWAY, _PRIORITY, _PREFERRED = 1, 2, 3, 4, 5, 6, 7
 _MULTIPATH, _TABLE, _MARK, _VIA, _IP_PROTO, _SPORT, _DPORT = 9, 15, 16, 18, 27, 28, 29
 _LOOKUP_TABLE, _FIB_MATCH = 0x1000, 0x2000
 _NEXT_HOP = struct.Struct("=HBBi")  # length, flags, hops, ifindex
+_LENGTH_AT = 1
 _UNICAST, _TYPE_AT, _LOCAL, _LOOPBACK = 1, 7, 255, 1
 _GROUPS6 = Path("/proc/net/igmp6")
 _TYPES = {1: "unicast", 2: "local", 3: "broadcast", 4: "anycast", 5: "multicast"}
@@ -64,6 +65,23 @@ def own_address_towards(address: str, device: int) -> str | None:
             return None
         raise _unavailable(error) from error
     return str(ip_address(held[_PREFERRED])) if _PREFERRED in held else None
+
+
+def is_chosen(destination: str, metric: int) -> bool | None:
+    """Whether packets to a prefix take the entry with this metric, in no VRF. None: longer prefixes have its
+    first and its last address. Raises `Unavailable`."""
+    network = ip_network(destination)
+    for address in {network[0], network[-1]}:
+        try:
+            entry = ask(_GET_ROUTE, _question(Asked(str(address)), _FIB_MATCH))
+        except OSError as error:
+            if error.errno in _NO_WAY:
+                continue
+            raise _unavailable(error) from error
+        held = attributes(entry, _ROUTE.size)
+        if entry[_LENGTH_AT] == network.prefixlen:
+            return (_number(held[_PRIORITY]) if _PRIORITY in held else 0) == metric
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv6Address
 from typing import NamedTuple
 
 from weir.adapters.rtnl_dump import attributes, dump
@@ -52,7 +51,9 @@ class KernelRoute(NamedTuple):
         return self.table, self.destination
 
 
-class Decoded(NamedTuple):
+class Entry(NamedTuple):
+    """Of one place a table may have an entry for each metric; the smallest is in use."""
+
     metric: int
     route: KernelRoute
 
@@ -69,7 +70,7 @@ def listed(protocol: int) -> Iterator[bytes]:
         raise Unavailable(f"the routes cannot be read: {error.strerror}", code="netlink") from error
 
 
-def owned(protocol: int) -> Iterator[Decoded]:
+def owned(protocol: int) -> Iterator[Entry]:
     """The routes of a protocol, of both families and all tables. Raises `Unavailable`."""
     names = devices()
     return (decoded(body, names) for body in listed(protocol))
@@ -85,7 +86,7 @@ def devices() -> dict[int, str]:
     return dict(socket.if_nameindex())
 
 
-def decoded(body: bytes, names: Mapping[int, str]) -> Decoded:
+def decoded(body: bytes, names: Mapping[int, str]) -> Entry:
     family, length, _, _, table, _, _, kind, flags = _ROUTE.unpack_from(body)
     found = attributes(body, _ROUTE.size)
     address = found.get(_DST, bytes(4 if family == socket.AF_INET else 16))
@@ -98,7 +99,7 @@ def decoded(body: bytes, names: Mapping[int, str]) -> Decoded:
             hops = (_hop(found, _number(found.get(_OIF, bytes(4))), flags, 1, names),)
     where = str(_number(found[_TABLE])) if _TABLE in found else str(table)
     route = KernelRoute(f"{_text(family, address)}/{length}", where, words, hops)
-    return Decoded(_number(found.get(_PRIORITY, bytes(4))), route)
+    return Entry(_number(found.get(_PRIORITY, bytes(4))), route)
 
 
 def _next_hops(data: bytes, names: Mapping[int, str]) -> Iterator[Hop]:
@@ -126,7 +127,7 @@ def _hop(found: Mapping[int, bytes], ifindex: int, flags: int, weight: int, name
 
 
 def _text(family: int, address: bytes) -> str:
-    return socket.inet_ntoa(address) if family == socket.AF_INET else str(IPv6Address(address))
+    return socket.inet_ntop(family, address)
 
 
 def _number(data: bytes) -> int:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of the static routes, and of those of OSPF, that FRR has put into the kernel, which stay when FRR
-takes its own away.
+takes its own away; and static routes that the kernel has without FRR.
 
 zebra removes all routes of a daemon at the moment it dies, and so does stopping FRR. A copy
 has the same next hops, our protocol number and the worst metric there is: it is used only while FRR's own is
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from weir.adapters.netlink import OUR_PROTO
 from weir.adapters.process import run
-from weir.adapters.route_messages import KernelRoute
+from weir.adapters.route_messages import Entry, KernelRoute
 from weir.model.problem import ApplyFailed, Unavailable
 
 log = logging.getLogger(__name__)
@@ -26,6 +26,7 @@ FRR_STATIC_PROTO = 196
 """RTPROT_ZSTATIC: what zebra marks staticd's routes with."""
 BEHIND_ALL = 0xFF00_0000
 """From this metric on no route is used while there is another one, nor is it one to FRR."""
+_DISTANCE_AT = 24
 METRIC = BEHIND_ALL | OUR_PROTO
 FRR_OSPF_PROTO = 188
 """RTPROT_OSPF."""
@@ -54,12 +55,29 @@ def vrf_tables() -> dict[str, str]:
     }
 
 
+def own_metric(distance: int) -> int:
+    """Of a route that the kernel keeps and FRR takes for one of its own choice: zebra reads the first byte of
+    the metric as the distance (`netlink_route_change_read_unicast` of its rt_netlink.c)."""
+    return distance << _DISTANCE_AT | OUR_PROTO
+
+
+def is_own_metric(metric: int) -> bool:
+    """Whether a route of our protocol is one that the kernel keeps, not a copy, a tunnel's or an uplink's."""
+    distance = metric >> _DISTANCE_AT
+    return 0 < distance < BEHIND_ALL >> _DISTANCE_AT and metric == own_metric(distance)
+
+
 def change(put: Iterable[KernelRoute], remove: Iterable[KernelRoute], metric: int = METRIC) -> None:
     """Make copies, or make them so; then remove others. Each protocol's have a metric of their own."""
-    batch(
+    change_entries([Entry(metric, route) for route in put], [Entry(metric, route) for route in remove])
+
+
+def change_entries(put: Iterable[Entry], remove: Iterable[Entry]) -> dict[Entry, str]:
+    """As `change`; what the kernel did not take or give up, and why, as `batch`."""
+    return batch(
         [
-            *((route, _line("replace", route, metric)) for route in put),
-            *((route, _line("del", route, metric)) for route in remove),
+            *((entry, _line("replace", entry)) for entry in put),
+            *((entry, _line("del", entry)) for entry in remove),
         ]
     )
 
@@ -80,7 +98,8 @@ def batch(lines: Sequence[tuple[Route, str]]) -> dict[Route, str]:
     return {}
 
 
-def _line(verb: str, route: KernelRoute, metric: int) -> str:
+def _line(verb: str, entry: Entry) -> str:
+    metric, route = entry
     kind = "" if route.kind == "unicast" else f"{route.kind} "
     where = f"{route.destination} table {route.table} proto {OUR_PROTO} metric {metric}"
     return f"route {verb} {kind}{where} {' '.join(_hop_words(route))}".rstrip()

@@ -47,6 +47,8 @@ class KeptRoutes:
         self._settled_s = now_s()
         self._alone: frozenset[Place] = frozenset()
         """Copies that were without their route at the last look, while all was well."""
+        self._is_clear = False
+        """Whether the copies were removed since OSPF was configured last."""
         self._loop = Loop("kept-routes", self.look, again_s=IDLE_S)
 
     def start(self) -> None:
@@ -61,13 +63,12 @@ class KeptRoutes:
         identity, kernel = self._daemons(), self._kernel
         if identity is None:
             return PERIOD_S
+        if not identity:
+            self._clear()
+            return IDLE_S
+        self._is_clear = False
         if not kernel.follow():
             kernel.look()
-        if not identity:
-            self._change([], list(kernel.copies.values()))
-            kernel.close()
-            self._identity = ()
-            return IDLE_S
         is_settled = self._is_settled(identity)
         alone = frozenset(kernel.copies.keys() - kernel.installed.keys()) if is_settled else frozenset()
         self._change(
@@ -76,6 +77,15 @@ class KeptRoutes:
         )
         self._alone = alone
         return PERIOD_S
+
+    def _clear(self) -> None:
+        """Once: other routes may be many, and are not read again for nothing."""
+        if not self._is_clear:
+            self._kernel.look()
+            self._change([], list(self._kernel.copies.values()))
+            self._kernel.close()
+            self._identity = ()
+            self._is_clear = True
 
     def _is_settled(self, identity: Identity) -> bool:
         if identity != self._identity:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static routes, as FRR's configuration. A route whose next hop is unreachable is held, but not active.
+"""Static routes: the kernel's own (`routes_own`), or FRR's configuration. A route of FRR whose next hop is
+unreachable is held, but not active.
 
 Beside what FRR puts into the kernel there is a copy of ours, used while FRR's is missing
 (`standing_routes`). It follows FRR while FRR is well, and stays while daemons die, start and say their
@@ -9,18 +10,19 @@ routes again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Protocol
 
 from weir.adapters import standing_routes
 from weir.adapters.followed_routes import FollowedRoutes
-from weir.adapters.route_messages import KernelRoute
+from weir.adapters.route_messages import Entry, KernelRoute, Place
 from weir.adapters.standing_routes import MAIN_TABLE
+from weir.backends import routes_own
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
-from weir.backends.routes_explained import in_frr, in_kernel
+from weir.backends.routes_explained import in_frr, in_kernel, in_table
 from weir.backends.routes_state import RoutesState
-from weir.backends.routes_wanted import Asked, line_of
+from weir.backends.routes_wanted import Asked, entry_of, line_of
 from weir.kinds.static_route import StaticRoute
 from weir.model.objects import ConfigObject
 from weir.parts.delta import Delta, Step
@@ -58,21 +60,23 @@ class Daemons(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RoutesDifference:
-    """FRR's configuration lines, and copies to be made or removed."""
+    """FRR's configuration lines, copies to be made or removed, and the kernel's own entries."""
 
     add: tuple[str, ...]
     remove: tuple[str, ...]
     copy: frozenset[KernelRoute]
     forget: frozenset[KernelRoute]
+    put: frozenset[Entry] = frozenset()
+    drop: frozenset[Entry] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.add or self.remove or self.copy or self.forget)
+        return bool(self.add or self.remove or self.copy or self.forget or self.put or self.drop)
 
     def steps(self) -> Sequence[Step]:
         """Without the copies, which nobody asks for: they follow FRR."""
         return [
-            *(step("routes", "add", "route", line) for line in self.add),
-            *(step("routes", "remove", "route", line) for line in self.remove),
+            *(step("routes", "add", "route", line) for line in (*self.add, *_told(self.put))),
+            *(step("routes", "remove", "route", line) for line in (*self.remove, *_told(self.drop))),
         ]
 
 
@@ -82,6 +86,8 @@ class _Left(NamedTuple):
     lines: set[str] | None
     shown: Set[str] | None
     """Which of the changed lines FRR chose from."""
+    refused: Mapping[Entry, str]
+    """What the kernel said against entries."""
 
 
 class RoutesBackend:
@@ -89,7 +95,7 @@ class RoutesBackend:
     daemons are others, one of its routes moved in the kernel that we did not move, or the last time was
     `WHOLE_LOOK_S` ago. The kernel is followed (`followed_routes`)."""
 
-    topics: ClassVar[frozenset[Topic]] = frozenset(("routes", "leases", "daemons", "uplinks"))
+    topics: ClassVar[frozenset[Topic]] = frozenset(("routes", "links", "leases", "daemons", "uplinks"))
     is_scanned_apart: ClassVar[bool] = False
 
     def __init__(
@@ -112,6 +118,8 @@ class RoutesBackend:
         self._looked_s = 0.0
         self._touched: set[str] = set()
         """Destinations that we changed since FRR was asked for all its lines."""
+        self._is_unknown = False
+        """Whether the kernel was looked at as a whole, and nothing was compared with it yet."""
 
     def read(self) -> RoutesState:
         settled = self._is_settled()
@@ -120,7 +128,15 @@ class RoutesBackend:
             lines, is_whole = self._looked(), True
         kernel = self._kernel
         judged = kernel.installed.keys() | kernel.copies.keys() if is_whole else set(kernel.odd)
-        return RoutesState(lines, kernel.installed, kernel.copies, settled, judged)
+        own_judged = None if is_whole else self._unjudged()
+        return RoutesState(
+            lines, kernel.installed, kernel.copies, settled, judged, kernel.own, kernel.ready, own_judged
+        )
+
+    def _unjudged(self) -> Collection[Place]:
+        """Where the kernel's own entries moved since this was asked last."""
+        moved, self._kernel.own_moved = self._kernel.own_moved, set()
+        return moved
 
     def _is_settled(self) -> bool:
         identity = self._frr.identity()
@@ -133,8 +149,9 @@ class RoutesBackend:
         routes are followed with it."""
         if self._lines is None or self._now_s() - self._looked_s >= WHOLE_LOOK_S or self._frr.down_reason():
             return None, True
-        if not self._kernel.follow():
+        if self._is_unknown or not self._kernel.follow():
             self._kernel.look()
+            self._is_unknown = False
             return self._lines, True
         is_explained = self._kernel.moved <= self._touched
         return self._lines if is_explained else None, not is_explained
@@ -142,6 +159,7 @@ class RoutesBackend:
     def _looked(self) -> set[str]:
         """All of both. The kernel is read first: what FRR does meanwhile is told."""
         self._kernel.look()
+        self._is_unknown = False
         self._lines = set(self._frr.read_lines())
         self._looked_s, self._touched = self._now_s(), set()
         return self._lines
@@ -159,11 +177,15 @@ class RoutesBackend:
                     copy.add(route)
             elif kept is not None and not (is_asked and stays):
                 forget.add(kept)
+        places = held.own.keys() | self._asked.own.keys() if held.own_judged is None else held.own_judged
+        put, drop = routes_own.compared(self._asked, held, places)
         return RoutesDifference(
             tuple(sorted(lines - held.lines)),
             tuple(sorted(held.lines - lines)),
             frozenset(copy),
             frozenset(forget),
+            frozenset(put),
+            frozenset(drop),
         )
 
     def diff_changed(self, delta: Delta[RouteSpec]) -> RoutesDifference | None:
@@ -178,16 +200,26 @@ class RoutesBackend:
         lines, destinations = self._asked.lines, self._asked.destinations
         unled = {spec.destination for spec in gone} - destinations.keys()
         left = self._kernel.copies_to(unled) if unled else []
+        moved = [*gone, *(new for _, new in delta.set)]
+        places = {entry_of(spec).route.place for spec in moved if spec.port is not None}
+        kernel = self._kernel
+        state = RoutesState(held, kernel.installed, kernel.copies, True, (), kernel.own, kernel.ready)
+        put, drop = routes_own.compared(self._asked, state, places)
+        come = {line_of(new) for _, new in delta.set if new.port is None}
+        go = {line_of(old) for old in gone if old.port is None}
         return RoutesDifference(
-            tuple(sorted({line for _, new in delta.set if (line := line_of(new)) not in held})),
-            tuple(sorted({line for old in gone if (line := line_of(old)) in held and line not in lines})),
+            tuple(sorted(come - held)),
+            tuple(sorted(line for line in go if line in held and line not in lines)),
             frozenset(),
             frozenset(left),
+            frozenset(put),
+            frozenset(drop),
         )
 
     def apply(self, difference: RoutesDifference) -> None:
         lines, self._lines, self._left = self._lines, None, None
         changed = [*difference.add, *difference.remove]
+        refused = standing_routes.change_entries(difference.put, ())
         standing_routes.change(difference.copy, ())
         if difference.add:
             self._frr.check(difference.add)  # what FRR has already, it has taken
@@ -196,7 +228,8 @@ class RoutesBackend:
             self._frr.change(difference.add, difference.remove)
             self._touched.update(line.split()[2] for line in changed)
         standing_routes.change((), difference.forget)
-        self._left = _Left(lines, shown)
+        refused |= standing_routes.change_entries((), difference.drop)
+        self._left = _Left(lines, shown, refused)
 
     def effects(self, look: Look[RoutesState, Mapping[str, RouteSpec], RoutesDifference]) -> Iterator[Effect]:
         """By what is asked for: reading 50,000 routes costs more than changing one."""
@@ -223,10 +256,14 @@ class RoutesBackend:
     ) -> Iterator[Line]:
         """Whether FRR has the route, and whether it is in use: FRR holds those back that lead nowhere now."""
         self._lines = None  # a person is told what FRR has now
+        if not isinstance(item, StaticRoute):
+            return  # it decides who keeps routes, and has none
         spec, held = found.wanted.get(item.id), found.held
         if spec is None:
-            assert isinstance(item, StaticRoute), "the part is made of nothing else"
             yield self._without(item, found)
+            return
+        if spec.port is not None:
+            yield from in_table(spec, held)
             return
         reason = "" if line_of(spec) in held.lines else self._frr.down_reason()
         yield Line("destination", line_of(spec), reason, False) if reason else in_frr(spec, held.lines)
@@ -244,12 +281,17 @@ class RoutesBackend:
         left = [line for line in found.difference.remove if _place_of(line) == place]
         if left:
             return Line("disabled", "no route", f"FRR still has {' and '.join(left)}", False)
+        if item.vrf is None and (kept := found.held.own.get((MAIN_TABLE, item.destination))):
+            words = " and ".join(map(routes_own.words_of, kept))
+            return Line("disabled", "no route", f"the kernel still has {words}", False)
         reason = self._frr.down_reason()
         return Line("disabled", "no route", reason or "FRR has none", None if reason else True)
 
     def verify(self, difference: RoutesDifference) -> None:
         """Not the copies: FRR may change its routes meanwhile, which is an event, and another look."""
         left, self._left = self._left, None
+        if difference.put or difference.drop:
+            self._verify_own(difference, left.refused if left else {})
         if not (difference.add or difference.remove):
             self._lines = left and left.lines
         elif left is not None and left.lines is not None and self._is_seen(difference, left.shown):
@@ -265,6 +307,19 @@ class RoutesBackend:
             )
             self._lines = held
 
+    def _verify_own(self, difference: RoutesDifference, why: Mapping[Entry, str]) -> None:
+        kernel = self._kernel
+        if not kernel.follow():
+            kernel.look()
+            self._is_unknown = True
+        refuse(
+            "routes",
+            [
+                *routes_own.missing(difference.put, kernel.own, kernel.ready, why),
+                *routes_own.left(difference.drop, kernel.own),
+            ],
+        )
+
     def _is_seen(self, difference: RoutesDifference, before: Set[str] | None) -> bool:
         """Whether what comes has appeared among the routes that FRR chooses from, and what goes has vanished.
 
@@ -279,6 +334,10 @@ class RoutesBackend:
                 return False
             time.sleep(SEEN_S / 40)
         return True
+
+
+def _told(entries: Iterable[Entry]) -> list[str]:
+    return sorted(map(routes_own.words_of, entries))
 
 
 def _place_of(line: str) -> tuple[str, str | None]:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterator, Set
 
 from weir.adapters.frr import without_distance
 from weir.adapters.route_messages import KernelRoute
+from weir.backends.routes_own import port_of, words_of
 from weir.backends.routes_state import RoutesState
-from weir.backends.routes_wanted import line_of
+from weir.backends.routes_wanted import entry_of, line_of
 from weir.parts.explained import Line
 from weir.parts.routes import RouteSpec
 
@@ -48,6 +49,21 @@ def in_kernel(spec: RouteSpec, table: str, held: RoutesState, wanted: Collection
     if better:
         return Line("in use", f"waits behind {', '.join(sorted(better))}", words, True)
     return Line("in use", meant, f"by {words}: whether that leads to the gateway is not known", None)
+
+
+def in_table(spec: RouteSpec, held: RoutesState) -> Iterator[Line]:
+    """Of a route that the kernel keeps without FRR."""
+    entry = entry_of(spec)
+    present = held.own.get(entry.route.place, ())
+    words = " and ".join(map(words_of, present))
+    if entry in present:
+        yield Line("destination", words_of(entry), "in the kernel's table", True)
+    elif port_of(entry) not in held.ready:
+        waits = f"not in the kernel's table: {spec.port} is down or has no link"
+        yield Line("destination", words_of(entry), waits, not present)
+    else:
+        said = f"the kernel's table has {words}" if present else "not in the kernel's table"
+        yield Line("destination", words_of(entry), said, False)
 
 
 def leads(route: KernelRoute, spec: RouteSpec) -> bool:

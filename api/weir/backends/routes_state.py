@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
-from weir.adapters.route_messages import KernelRoute, Place
+from weir.adapters.route_messages import Entry, KernelRoute, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,12 @@ class RoutesState:
     settled: bool
     judged: Collection[Place]
     """Where the two have to be compared: everywhere, or where they were found to differ."""
+    own: Mapping[Place, tuple[Entry, ...]] = field(default_factory=dict)
+    """The kernel's, without FRR."""
+    ready: Set[str] = frozenset()
+    """The interfaces that are up and have a link."""
+    own_judged: Collection[Place] | None = ()
+    """Where these have to be compared with what is asked for; None: everywhere."""
 
     @classmethod
     def whole(

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from weir.adapters import standing_routes
 from weir.adapters.frr import Route
+from weir.adapters.route_messages import Entry, Hop, KernelRoute, Place
+from weir.adapters.standing_routes import MAIN_TABLE
 from weir.parts.delta import Delta, delta_of
 from weir.parts.routes import RouteSpec
 
@@ -16,13 +20,24 @@ def line_of(spec: RouteSpec) -> str:
     return Route(spec.destination, *way).line
 
 
+def entry_of(spec: RouteSpec) -> Entry:
+    """The route that the kernel keeps."""
+    assert spec.port is not None and spec.gateway is not None, "only routes by a gateway are the kernel's"
+    hop = Hop(spec.gateway, spec.port, onlink=False, weight=1)
+    route = KernelRoute(spec.destination, MAIN_TABLE, "unicast", (hop,))
+    return Entry(standing_routes.own_metric(spec.distance), route)
+
+
 class Asked:
-    """What is wanted of the routes; how many of them are one line, and how many lead to one destination."""
+    """What is wanted of the routes: FRR's lines, how many routes are one line and how many lead to one
+    destination, by which gateways; and the kernel's entries."""
 
     def __init__(self) -> None:
         self._specs: dict[str, RouteSpec] = {}
         self.lines: Counter[str] = Counter()
         self.destinations: Counter[str] = Counter()
+        self.gateways: Counter[tuple[str, str | None]] = Counter()
+        self.own: dict[Place, Entry] = {}
 
     def become(self, wanted: Mapping[str, RouteSpec]) -> None:
         if self._specs != wanted:
@@ -34,18 +49,30 @@ class Asked:
         return all(old is None or self._specs.get(old.id) == old for old in before)
 
     def move(self, delta: Delta[RouteSpec]) -> None:
-        for old, new in delta.set:
+        """Two routes may change their places: so all go first."""
+        for old in [*(old for old, _ in delta.set), *delta.removed]:
             if old is not None:
                 self._without(old)
+        for _, new in delta.set:
             self._specs[new.id] = new
-            self.lines[line_of(new)] += 1
-            self.destinations[new.destination] += 1
-        for old in delta.removed:
-            self._without(old)
+            if new.port is not None:
+                entry = entry_of(new)
+                self.own[entry.route.place] = entry
+            else:
+                for counter, key in self._counted(new):
+                    counter[key] += 1
 
     def _without(self, spec: RouteSpec) -> None:
         self._specs.pop(spec.id, None)
-        for counter, key in ((self.lines, line_of(spec)), (self.destinations, spec.destination)):
+        if spec.port is not None:
+            self.own.pop(entry_of(spec).route.place, None)
+            return
+        for counter, key in self._counted(spec):
             counter[key] -= 1
             if counter[key] <= 0:
                 del counter[key]
+
+    def _counted(self, spec: RouteSpec) -> Iterator[tuple[Counter[Any], object]]:
+        yield self.lines, line_of(spec)
+        yield self.destinations, spec.destination
+        yield self.gateways, (spec.destination, spec.gateway)

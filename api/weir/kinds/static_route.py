@@ -207,11 +207,11 @@ KIND = Declaration(
     singular="static route",
     plural="static routes",
     short="route",
-    about="Static routes, given to FRR.",
+    about="Static routes. The kernel keeps those that need nothing of FRR, which takes the others.",
     columns=("vrf", "destination", "gateway", "interface", "blackhole", "distance", "in_use", "comment"),
     state={
         "in_use": Flag(help="Whether the kernel forwards by it."),
-        "next_hop_reachable": Flag(help="Whether FRR finds its next hop. If not, the route waits."),
+        "next_hop_reachable": Flag(help="Whether its next hop is found. If not, the route waits."),
         "leaves_by": Text(200, label="Leaves by", help="The interfaces that its packets leave by."),
         "kept": Flag(help="Whether Weir keeps it in place of FRR, while FRR is away or starts."),
     },

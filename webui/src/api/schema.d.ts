@@ -8085,7 +8085,7 @@ export interface components {
         StaticRouteStateFields: {
             /** @description Whether the kernel forwards by it. */
             in_use: boolean | null;
-            /** @description Whether FRR finds its next hop. If not, the route waits. */
+            /** @description Whether its next hop is found. If not, the route waits. */
             next_hop_reachable: boolean | null;
             /** @description The interfaces that its packets leave by. */
             leaves_by: string | null;
