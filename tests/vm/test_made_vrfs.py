@@ -31,6 +31,8 @@ from weir.backends.network import NetworkBackend
 from weir.kinds.bgp import Bgp
 from weir.kinds.bgp_neighbor import BgpNeighbor
 from weir.kinds.firewall import Firewall
+from weir.kinds.prefix_list import PrefixList
+from weir.kinds.prefix_list_entry import PrefixListEntry
 from weir.kinds.route_map import RouteMap
 from weir.kinds.route_map_entry import RouteMapEntry
 from weir.kinds.static_route import StaticRoute
@@ -286,12 +288,16 @@ def test_bgp_in_a_vrf_learns_and_tells_there_alone() -> None:
         StaticRoute("outside", outside, blackhole=True),
         RouteMap("all"),
         RouteMapEntry("all-1", "all"),
+        PrefixList("own"),
+        PrefixListEntry("own-1", "own", "198.51.100.0/23", max_length=24),
+        RouteMap("tell"),
+        RouteMapEntry("tell-1", "tell", match_prefix_list="own"),  # FRR may send the neighbour's own back
         Bgp("blue", ROUTER_AS, vrf="blue", router_id=ROUTER, redistribute_static=True),
     ]
     with running("--scan-interval-s", "1", frr=True) as rig:
         bird = Bird(rig, "203.0.113.10", 65100, theirs)
         peer = BgpNeighbor(
-            "peer", "blue", bird.address, bird.asn, import_route_map="all", export_route_map="all"
+            "peer", "blue", bird.address, bird.asn, import_route_map="all", export_route_map="tell"
         )
         rig.commit(*inside, peer)
         until("the session is up", lambda: bird.since, 60.0)
