@@ -102,6 +102,7 @@ RELEASE = {
 OURS = {
     "insn-conforming": most(1.35, 1.15),
     "policed-4096x3": least(0.85, 0.97),
+    "route-50k-load": most(10, 4),
     "lookup-bytes-per-queue": half(1024),
     "live-sort-100k": half(40),
     "scroll-10k-fps": least(58, 59.5),

@@ -137,7 +137,7 @@ GROUPS: dict[str, Group] = {
     "sets": Group(sets.run, 900, ("set-100k-load", "set-entry-one", "rule-one", "rule-one-2k")),
     "growth": Group(growth.run, 1800, ("store-growth",)),
     "likeness": Group(likeness.run, 900, ("unlike-frames",)),
-    "routes": Group(routing.routes, 1800, ("route-one",)),
+    "routes": Group(routing.routes, 600, ("route-50k-load", "route-one")),
     "bgp": Group(routing.neighbors, 600, ("bgp-neighbor-one",)),
     "screen": Group(screen.run, 240, ("scroll-10k-fps", "scroll-kind-10k-fps", "live-100-ms")),
     "opened": Group(screen.opened, 480, ("open-page-ms",)),

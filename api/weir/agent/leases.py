@@ -79,7 +79,7 @@ class Leases:
         self, network: Mapping[str, NetworkSpec], routes: Mapping[str, RouteSpec]
     ) -> Mapping[str, RouteSpec]:
         """The routes with those of leases and PPPoE sessions; what is configured in the same words stays."""
-        found = dict(routes)
+        found: dict[str, RouteSpec] = {}
         leased = sorted(name for name in self.held() if name in network and network[name].dhcp)
         for number, name in enumerate(leased):
             distance = min(FIRST_DISTANCE + number, LAST_DISTANCE)
@@ -90,7 +90,7 @@ class Leases:
             if spec.session_distance and spec.up:  # FRR holds it until the session is up
                 key = f"pppoe/{name}/{EVERYTHING}"
                 found[key] = RouteSpec(key, EVERYTHING, None, name, False, spec.session_distance, spec.vrf)
-        return found
+        return {**routes, **found} if found else routes
 
     def _load(self) -> dict[str, Lease]:
         """Without those that ended meanwhile."""

@@ -34,14 +34,17 @@ class Asked:
 
     def __init__(self) -> None:
         self._specs: dict[str, RouteSpec] = {}
+        self._whole: Mapping[str, RouteSpec] | None = None
+        """What was asked for last, as one; nobody changes it in place."""
         self.lines: Counter[str] = Counter()
         self.destinations: Counter[str] = Counter()
         self.gateways: Counter[tuple[str, str | None]] = Counter()
         self.own: dict[Place, Entry] = {}
 
     def become(self, wanted: Mapping[str, RouteSpec]) -> None:
-        if self._specs != wanted:
+        if wanted is not self._whole and self._specs != wanted:
             self.move(delta_of(self._specs, wanted))
+        self._whole = wanted
 
     def fits(self, delta: Delta[RouteSpec]) -> bool:
         """Whether a delta begins with what is wanted here."""
@@ -50,6 +53,7 @@ class Asked:
 
     def move(self, delta: Delta[RouteSpec]) -> None:
         """Two routes may change their places: so all go first."""
+        self._whole = None
         for old in [*(old for old, _ in delta.set), *delta.removed]:
             if old is not None:
                 self._without(old)
