@@ -115,25 +115,16 @@ def test_it_comes_back_with_its_port(rig: Rig) -> None:
     until("it is back", lambda: routes(rig) == [LINE] and learnt(rig, "far6") == USED)
 
 
-LEADS_ASTRAY = ("via", "10.64.0.9", "proto", "87", "metric")
+ASTRAY = ("via", "10.64.0.9", "proto", "87", "metric")
 
 
 @pytest.mark.parametrize(
     "command",
     [
         ("del", FAR),
-        ("replace", FAR, "via", "10.64.0.9", "proto", "87", "metric", str(standing_routes.own_metric(5))),
-        ("add", FAR, "via", "10.64.0.9", "proto", "87", "metric", str(standing_routes.own_metric(4))),
-        (
-            "add",
-            "10.99.0.0/16",
-            "via",
-            "10.64.0.9",
-            "proto",
-            "87",
-            "metric",
-            str(standing_routes.own_metric(1)),
-        ),
+        ("replace", FAR, *ASTRAY, str(standing_routes.own_metric(5))),
+        ("add", FAR, *ASTRAY, str(standing_routes.own_metric(4))),
+        ("add", "10.99.0.0/16", *ASTRAY, str(standing_routes.own_metric(1))),
     ],
     ids=["gone", "another-gateway", "another-distance", "nobody-wants-it"],
 )
@@ -142,7 +133,7 @@ def test_what_somebody_does_to_it_is_undone_and_told(rig: Rig, command: tuple[st
     rig.run("ip", "route", *command)
     until("it is as it was", lambda: routes(rig) == [LINE] and "10.99.0.0" not in rig.run("ip", "route"))
     until("it is told", lambda: len(rig.status()["drift"]) > told)
-    assert rig.status()["drift"][-1]["part"] == "routes"
+    assert rig.status()["drift"][0]["part"] == "routes"
 
 
 def routed(rig: Rig, verb: str) -> bool:
@@ -193,12 +184,13 @@ class Kernel(FollowedRoutes):
         self.refuses: set[Entry] = set()
         self.ready = frozenset(("lan0",))
         self.looked = 0
+        self.is_followed = True
 
     def look(self) -> None:
         self.looked += 1
 
     def follow(self) -> bool:
-        return True
+        return self.is_followed
 
     def change(self, put: Any, remove: Any) -> dict[Entry, str]:
         for entry in remove:
@@ -257,3 +249,34 @@ def test_routes_that_change_places_are_both_asked_for() -> None:
     ]
     asked.move(Delta([(first, swapped[0]), (second, swapped[1])]))
     assert asked.own.keys() == {entry_of(one).route.place for one in (first, second)}
+
+
+def test_what_one_look_found_is_open_until_it_is_done(kernel: Kernel) -> None:
+    """Somebody who only asks looks as well, and does nothing about it."""
+    backend = RoutesBackend(Daemons(), kernel=kernel)
+    wanted = {"r1": spec(1)}
+    backend.diff(backend.read(), {})
+    assert backend.diff(backend.read(), wanted).put == {entry_of(spec(1))}
+    found = backend.diff(backend.read(), wanted)
+    assert found.put == {entry_of(spec(1))}
+    backend.apply(found)
+    backend.verify(found)
+    assert not backend.diff(backend.read(), wanted)
+    kernel._take_own(25, entry_of(spec(1)))
+    backend.read()
+    assert backend.diff(backend.read(), wanted).put == {entry_of(spec(1))}
+
+
+def test_a_link_that_moves_before_a_change_is_not_lost_to_the_change(kernel: Kernel) -> None:
+    backend = RoutesBackend(Daemons(), kernel=kernel)
+    wanted, kernel.ready = {"r1": spec(1)}, frozenset()
+    assert not backend.diff(backend.read(), wanted).put
+    kernel.ready, kernel.is_followed = frozenset(("lan0",)), False
+    assert backend.diff_changed(Delta([(None, spec(2))], [])) is None
+    kernel.is_followed = True
+    both = {"r1": spec(1), "r2": spec(2)}
+    found = backend.diff(backend.read(), both)
+    assert found.put == {entry_of(one) for one in both.values()}
+    assert [step.text for step in found.steps()] == ["192.0.2.2/32 via 10.64.0.2 dev lan0 distance 1"], (
+        "the first follows its port, which is nobody's doing"
+    )

@@ -10,7 +10,7 @@ routes again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ from weir.backends import routes_own
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.routes_explained import in_frr, in_kernel, in_table
 from weir.backends.routes_state import RoutesState
-from weir.backends.routes_wanted import Asked, entry_of, line_of
+from weir.backends.routes_wanted import Asked, line_of
 from weir.kinds.static_route import StaticRoute
 from weir.model.objects import ConfigObject
 from weir.parts.delta import Delta, Step
@@ -68,15 +68,20 @@ class RoutesDifference:
     forget: frozenset[KernelRoute]
     put: frozenset[Entry] = frozenset()
     drop: frozenset[Entry] = frozenset()
+    follow: frozenset[Entry] = frozenset()
+    """Of both, those of a port that lost its link or has it again."""
 
     def __bool__(self) -> bool:
         return bool(self.add or self.remove or self.copy or self.forget or self.put or self.drop)
 
     def steps(self) -> Sequence[Step]:
-        """Without the copies, which nobody asks for: they follow FRR."""
+        """Without what nobody did: copies follow FRR, and entries their port."""
         return [
-            *(step("routes", "add", "route", line) for line in (*self.add, *_told(self.put))),
-            *(step("routes", "remove", "route", line) for line in (*self.remove, *_told(self.drop))),
+            *(step("routes", "add", "route", line) for line in (*self.add, *_told(self.put - self.follow))),
+            *(
+                step("routes", "remove", "route", line)
+                for line in (*self.remove, *_told(self.drop - self.follow))
+            ),
         ]
 
 
@@ -118,8 +123,11 @@ class RoutesBackend:
         self._looked_s = 0.0
         self._touched: set[str] = set()
         """Destinations that we changed since FRR was asked for all its lines."""
-        self._is_unknown = False
-        """Whether the kernel was looked at as a whole, and nothing was compared with it yet."""
+        self._open: set[Place] | None = None
+        """Where the kernel's own entries may be others than asked for: found so, or not compared since one of
+        the two moved. None: everywhere."""
+        self._waiting: set[Place] = set()
+        """Where entries were not put, as their port was not ready."""
 
     def read(self) -> RoutesState:
         settled = self._is_settled()
@@ -128,15 +136,10 @@ class RoutesBackend:
             lines, is_whole = self._looked(), True
         kernel = self._kernel
         judged = kernel.installed.keys() | kernel.copies.keys() if is_whole else set(kernel.odd)
-        own_judged = None if is_whole else self._unjudged()
-        return RoutesState(
-            lines, kernel.installed, kernel.copies, settled, judged, kernel.own, kernel.ready, own_judged
-        )
-
-    def _unjudged(self) -> Collection[Place]:
-        """Where the kernel's own entries moved since this was asked last."""
-        moved, self._kernel.own_moved = self._kernel.own_moved, set()
-        return moved
+        if self._open is not None:
+            self._open |= kernel.own_moved
+        kernel.own_moved = set()
+        return RoutesState(lines, kernel.installed, kernel.copies, settled, judged, kernel.own, kernel.ready)
 
     def _is_settled(self) -> bool:
         identity = self._frr.identity()
@@ -149,20 +152,22 @@ class RoutesBackend:
         routes are followed with it."""
         if self._lines is None or self._now_s() - self._looked_s >= WHOLE_LOOK_S or self._frr.down_reason():
             return None, True
-        if self._is_unknown or not self._kernel.follow():
-            self._kernel.look()
-            self._is_unknown = False
+        if not self._kernel.follow():
+            self._look_at_kernel()
             return self._lines, True
         is_explained = self._kernel.moved <= self._touched
         return self._lines if is_explained else None, not is_explained
 
     def _looked(self) -> set[str]:
         """All of both. The kernel is read first: what FRR does meanwhile is told."""
-        self._kernel.look()
-        self._is_unknown = False
+        self._look_at_kernel()
         self._lines = set(self._frr.read_lines())
         self._looked_s, self._touched = self._now_s(), set()
         return self._lines
+
+    def _look_at_kernel(self) -> None:
+        self._kernel.look()
+        self._open = None
 
     def diff(self, held: RoutesState, wanted: Mapping[str, RouteSpec]) -> RoutesDifference:
         self._asked.become(wanted)
@@ -177,8 +182,7 @@ class RoutesBackend:
                     copy.add(route)
             elif kept is not None and not (is_asked and stays):
                 forget.add(kept)
-        places = held.own.keys() | self._asked.own.keys() if held.own_judged is None else held.own_judged
-        put, drop = routes_own.compared(self._asked, held, places)
+        put, drop, follow = self._compared(held)
         return RoutesDifference(
             tuple(sorted(lines - held.lines)),
             tuple(sorted(held.lines - lines)),
@@ -186,22 +190,36 @@ class RoutesBackend:
             frozenset(forget),
             frozenset(put),
             frozenset(drop),
+            frozenset(follow),
         )
+
+    def _compared(self, held: RoutesState) -> tuple[set[Entry], set[Entry], set[Entry]]:
+        """What comes, what goes, and what of both follows its port. Places where they differ
+        stay open, as a caller may do nothing about them."""
+        asked, moved = self._asked, self._asked.take_moved()
+        places = held.own.keys() | asked.own.keys() if self._open is None else self._open | moved
+        put, drop = routes_own.compared(asked, held, places)
+        self._open = {entry.route.place for entry in put | drop}
+        waiting = routes_own.waiting(asked, held, places)
+        follow = {entry for entry in put if entry.route.place in self._waiting}
+        follow |= {entry for entry in drop if entry.route.place in waiting}
+        self._waiting = (self._waiting - places) | waiting
+        return put, drop, follow
 
     def diff_changed(self, delta: Delta[RouteSpec]) -> RoutesDifference | None:
         """By what a plan says, without comparing anything else. None: it has to be compared, as something may
         be another than it was left."""
         self._is_settled()
         held, is_whole = self._known()
-        if held is None or is_whole or not self._asked.fits(delta):
+        if held is None or is_whole or self._open is None or not self._asked.fits(delta):
             return None
         gone = [*(old for old, _ in delta.set if old is not None), *delta.removed]
         self._asked.move(delta)
         lines, destinations = self._asked.lines, self._asked.destinations
         unled = {spec.destination for spec in gone} - destinations.keys()
         left = self._kernel.copies_to(unled) if unled else []
-        moved = [*gone, *(new for _, new in delta.set)]
-        places = {entry_of(spec).route.place for spec in moved if spec.port is not None}
+        places = self._asked.take_moved()
+        self._open |= places  # until a look finds them so
         kernel = self._kernel
         state = RoutesState(held, kernel.installed, kernel.copies, True, (), kernel.own, kernel.ready)
         put, drop = routes_own.compared(self._asked, state, places)
@@ -310,8 +328,7 @@ class RoutesBackend:
     def _verify_own(self, difference: RoutesDifference, why: Mapping[Entry, str]) -> None:
         kernel = self._kernel
         if not kernel.follow():
-            kernel.look()
-            self._is_unknown = True
+            self._look_at_kernel()
         refuse(
             "routes",
             [

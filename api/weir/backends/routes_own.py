@@ -30,6 +30,11 @@ def compared(asked: Asked, held: RoutesState, places: Iterable[Place]) -> tuple[
     return put, drop
 
 
+def waiting(asked: Asked, held: RoutesState, places: Iterable[Place]) -> set[Place]:
+    """Where an entry is asked for whose port is not ready."""
+    return {place for place in places if (e := asked.own.get(place)) and port_of(e) not in held.ready}
+
+
 def _waits_for_frr(entry: Entry, asked: Asked, held: RoutesState) -> bool:
     """Whether FRR is to have the route from now on, leading to the same gateway, and has not put it into the
     kernel yet."""

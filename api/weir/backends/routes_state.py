@@ -24,8 +24,6 @@ class RoutesState:
     """The kernel's, without FRR."""
     ready: Set[str] = frozenset()
     """The interfaces that are up and have a link."""
-    own_judged: Collection[Place] | None = ()
-    """Where these have to be compared with what is asked for; None: everywhere."""
 
     @classmethod
     def whole(

@@ -40,6 +40,7 @@ class Asked:
         self.destinations: Counter[str] = Counter()
         self.gateways: Counter[tuple[str, str | None]] = Counter()
         self.own: dict[Place, Entry] = {}
+        self._moved: set[Place] = set()
 
     def become(self, wanted: Mapping[str, RouteSpec]) -> None:
         if wanted is not self._whole and self._specs != wanted:
@@ -62,14 +63,22 @@ class Asked:
             if new.port is not None:
                 entry = entry_of(new)
                 self.own[entry.route.place] = entry
+                self._moved.add(entry.route.place)
             else:
                 for counter, key in self._counted(new):
                     counter[key] += 1
 
+    def take_moved(self) -> set[Place]:
+        """Where what is asked of the kernel came, went or changed since this was taken last."""
+        moved, self._moved = self._moved, set()
+        return moved
+
     def _without(self, spec: RouteSpec) -> None:
         self._specs.pop(spec.id, None)
         if spec.port is not None:
-            self.own.pop(entry_of(spec).route.place, None)
+            place = entry_of(spec).route.place
+            self.own.pop(place, None)
+            self._moved.add(place)
             return
         for counter, key in self._counted(spec):
             counter[key] -= 1
