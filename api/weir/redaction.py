@@ -18,6 +18,10 @@ _SCHEMES = frozenset(("basic", "bearer", "token"))
 LEAST_SECRET_CHARS = 4
 _LEAST_CODED = 4
 """What base64 makes of fewer characters is found by chance."""
+_LEAST_KEY_CHARS = 24
+"""Of 16 bytes in base64."""
+_IN_URLS = str.maketrans("+/", "-_")
+"""RFC 4648, 5."""
 _WRITINGS: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
     (
         re.compile(
@@ -115,10 +119,15 @@ def _meant(reading: _Reading, writing: re.Pattern[str], read: Callable[[str], st
 
 
 def _forms(secret: str, username: str) -> Iterator[str]:
-    """Whole and word by word, as it is and in base64, alone and with the user."""
+    """Whole and word by word, as it is, in base64 and in hexadecimal, alone and with the user."""
     for word in {secret, *_words(secret)}:
         yield from (word, _base64(word))
-        yield from (coded for offset in range(3) if len(coded := _coded(word, offset)) >= _LEAST_CODED)
+        for data in _bytes(word):
+            coded = [text for offset in range(3) if len(text := _coded(data, offset)) >= _LEAST_CODED]
+            yield from coded
+            yield from (text.translate(_IN_URLS) for text in (word, *coded) if "+" in text or "/" in text)
+            if len(word) >= LEAST_SECRET_CHARS:
+                yield from (data.hex(), data.hex().upper())
     if secret:
         yield _base64(f"\0{username}\0{secret}")  # RFC 4616
         yield _base64(f"{username}:{secret}")  # RFC 7617
@@ -136,11 +145,19 @@ def _words(secret: str) -> list[str]:
     return words
 
 
-def _coded(word: str, offset: int) -> str:
+def _bytes(word: str) -> Iterator[bytes]:
+    """Of a key in base64 those of the key as well."""
+    yield word.encode()
+    if len(word) >= _LEAST_KEY_CHARS:
+        with suppress(ValueError):
+            yield b64decode(word, validate=True)
+
+
+def _coded(data: bytes, offset: int) -> str:
     """What base64 makes of it, whatever stands before and after it: `offset` is how many bytes stand before
     it modulo 3."""
-    text = "\0" * offset + word
-    return _base64(text)[-(-offset * 8 // 6) : len(text.encode()) * 8 // 6]
+    coded = b64encode(b"\0" * offset + data).decode()
+    return coded[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
 
 
 def _base64(text: str) -> str:

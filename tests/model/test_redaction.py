@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from html import escape
 from json import dumps
@@ -31,6 +31,8 @@ def coded(text: str) -> str:
         coded(SECRET),
         coded(f"\0weir\0{SECRET}"),
         coded(f"weir:{SECRET}"),
+        SECRET.encode().hex(),
+        SECRET.encode().hex().upper(),
     ],
 )
 def test_each_form_of_a_password_is_hidden(said: str) -> None:
@@ -83,6 +85,19 @@ def test_base64_of_more_than_the_secret_hides_what_is_of_the_secret(before: str)
     said = coded(f"{before}{SECRET}\r\n")
     answer = redacted(said, SECRET)
     assert "***" in answer and len(answer) < len(said) - len(SECRET)
+
+
+def test_a_key_is_hidden_as_bytes_and_as_urls_have_it() -> None:
+    data = bytes(range(230, 256)) + b"\xff\xfe" * 3
+    key = b64encode(data).decode()
+    for said in (data.hex(), data.hex().upper(), urlsafe_b64encode(data).decode()):
+        assert said != key and redacted(f"peer {said}", key) == "peer ***"
+
+
+def test_base64_as_urls_have_it_is_hidden() -> None:
+    said = urlsafe_b64encode(b"~~~~~ what is it? ~~~~~").decode()
+    assert "-" in said or "_" in said
+    assert "***" in redacted(said, "what is it?") and "***" in redacted(said, "~~~~~ what")
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "Token", "bearer"])

@@ -15,6 +15,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ MIN_PASSPHRASE_CHARS = 12
 MAX_PASSPHRASE_CHARS = 1000
 
 
+MOST_OPENED = 20_000
+"""Secrets of which the text is remembered, those that were needed last."""
 MAKERS: Mapping[str, Callable[[], str]] = {"x25519": x25519.new_private}
 """What a `Secret` may be `made` as."""
 
@@ -44,6 +47,7 @@ class Secrets:
         self._backup_file = folder / "backup-key.json"
         self._lock = threading.Lock()
         self._key: Key | None = None
+        self._opened: dict[tuple[str, str], str] = {}
 
     def table(self) -> Mapping[str, Handler]:
         return {
@@ -67,18 +71,31 @@ class Secrets:
         are lost. Raises as `Key.open`."""
         found = secrets_of(DECLARED[item.kind], item)
         return {
-            path: self.key.open(place_of(item.kind, item.id, path), value)
+            path: self._open(place_of(item.kind, item.id, path), value)
             for path, value in found
             if value != LOST
         }
 
+    def _open(self, place: str, value: str) -> str:
+        with self._lock:
+            known = self._opened.pop((place, value), None)
+        text = self.key.open(place, value) if known is None else known
+        with self._lock:
+            self._opened[place, value] = text  # behind all others
+            if len(self._opened) > MOST_OPENED:
+                del self._opened[next(iter(self._opened))]
+        return text
+
     def all_texts(self, document: Document) -> Iterator[str]:
-        """The plain texts of all secrets, to take them out of a text. What this router cannot open it has
-        never known in the clear."""
+        """The plain texts of all secrets, to take them out of a text: also of those that this process opened
+        and that have been replaced. What this router cannot open it has never known in the clear."""
+        with self._lock:
+            opened = set(self._opened.values())
+        yield from chain.from_iterable(map(_told_apart, opened))
         for kind, declaration in DECLARED.items():
             for item in document.of_kind(kind).values() if declaration.secrets else ():
                 try:
-                    for text in self.texts(item).values():
+                    for text in set(self.texts(item).values()) - opened:
                         yield from _told_apart(text)
                 except Problem:
                     continue
