@@ -138,6 +138,8 @@ def test_every_match_and_action_is_read_back_as_it_was_written() -> None:
     rules += [
         rule("c1", "return", "guests", protocol="tcp"),
         rule("c2", "accept", "output"),
+        rule("c4", "notrack", "raw/prerouting", protocol="udp", ports=("53",)),
+        rule("c5", "drop", "raw/prerouting", source_set="bad", log=True),
         rule("c3", "drop", "input"),
     ]
     with namespace():

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from weir.adapters import nft
@@ -143,6 +145,47 @@ def test_a_rule_that_judges_each_packet_leaves_none_to_xdp(rule: PacketRule) -> 
     sight = Sight.of((*NAT, rule), "")
     assert set(fast(around(sight, "lan0", "net0", "wan0"), "").values()) == {Role.NOTHING}
     assert "f1" in sight.each
+
+
+def raw(name: str, action: str, **said: Any) -> FirewallRule:
+    return FirewallRule(name, "raw/prerouting", action, **said)
+
+
+BAD = FirewallRule("f1", "bad", "drop", source=("192.0.2.0/24",))
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [raw("f1", "drop", in_interface="wan0")],
+        [raw("f1", "drop", protocol="udp", log=True)],
+        [raw("f1", "notrack", protocol="udp", ports=("53",))],
+        [raw("j1", "jump", jump_to="bad"), BAD],
+        [raw("j1", "jump", jump_to="more"), FirewallRule("j2", "more", "jump", jump_to="bad"), BAD],
+    ],
+    ids=["drop", "log", "notrack", "jump", "jumps"],
+)
+def test_what_may_stop_before_tracking_leaves_no_connection_to_xdp(rules: list[FirewallRule]) -> None:
+    """A packet of one direction puts both into the flow table, and says nothing of those of the other."""
+    sight = Sight.of((*NAT, *FIREWALL.wanted(Document(rules))), "")
+    assert sight.each == "rule f1 looks at each packet before its connection is looked up"
+    named = {"lan0", "wan0"} if rules[0].in_interface == "wan0" else {"lan0", "net0", "wan0"}
+    assert set(fast(around(sight, *sorted(named)), "").values()) == {Role.NOTHING}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [raw("f1", "accept", source=("192.0.2.0/24",))],
+        [raw("f1", "drop", protocol="gre", log=True)],
+        [raw("j1", "accept"), BAD, FirewallRule("j2", "forward", "jump", jump_to="bad")],
+    ],
+    ids=["accepts", "no TCP or UDP", "not reached"],
+)
+def test_what_stops_nothing_of_the_flow_table_leaves_it_to_xdp(rules: list[FirewallRule]) -> None:
+    sight = Sight.of((*NAT, *FIREWALL.wanted(Document(rules))), "")
+    assert not sight.each
+    assert set(fast(around(sight, "lan0", "net0", "wan0"), "").values()) == {Role.FAST | Role.FLOW}
 
 
 def test_a_limit_of_connections_leaves_those_that_exist_to_xdp() -> None:

@@ -110,6 +110,32 @@ def test_a_chain_of_ones_own_is_not_the_built_in_one() -> None:
     assert accept["chain"] != "input"
 
 
+def test_raw_has_chains_of_its_own_and_one_of_them_is_built_in() -> None:
+    report = import_of(
+        "/ip firewall filter\nadd chain=bad action=drop protocol=tcp\n"
+        "/ip firewall raw\nadd chain=prerouting action=jump jump-target=bad\n"
+        "add chain=bad action=notrack protocol=udp dst-port=53\n"
+        "add chain=output action=notrack\n"
+        "add chain=prerouting action=drop connection-state=new\n"
+        "add chain=prerouting action=reject\n"
+        "/ipv6 firewall raw\nadd chain=prerouting action=drop src-address=2001:db8::/32\n"
+    )
+    of_filter, jump, inner, output, by_state, reject, sixth = report.lines
+    assert [line.fate for line in (of_filter, jump, sixth)] == ["imported"] * 3
+    assert (inner.code, output.fate, output.code) == ("ends-chain", "left-out", "raw-output")
+    assert (by_state.code, reject.fate) == ("match-not-taken", "left-out")
+    rules = {(str(rule["chain"]), str(rule["action"])): rule for rule in of_kind(report, "firewall-rule")}
+    assert rules["raw/prerouting", "jump"]["jump_to"] == "raw-bad"
+    assert set(rules) == {
+        ("bad", "drop"),
+        ("raw/prerouting", "jump"),
+        ("raw-bad", "notrack"),
+        ("raw/prerouting", "drop"),
+    }
+    drops = [rule for rule in of_kind(report, "firewall-rule") if rule["chain"] == "raw/prerouting"]
+    assert sorted(str(rule.get("family")) for rule in drops if rule.get("disabled")) == ["ipv4"]
+
+
 def test_routes_whose_names_are_long_stay_two() -> None:
     prefix = "2001:db8:1234:5678:9abc:def0:1234"
     report = import_of(

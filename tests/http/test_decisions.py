@@ -48,6 +48,14 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
                     "time": {"start": "08:00", "end": "13:00", "days": ["mon", "fri"]},
                 },
             ),
+            (
+                "/firewall-rules/bogons",
+                {"chain": "raw/prerouting", "action": "drop", "source": ["192.0.2.0/24"]},
+            ),
+            (
+                "/firewall-rules/flood",
+                {"chain": "raw/prerouting", "action": "notrack", "source": ["198.51.100.66/32"]},
+            ),
             ("/firewall-rules/block", {"chain": "input", "action": "reject", "source_set": "bad"}),
             (
                 "/nat-rules/web",
@@ -81,6 +89,8 @@ def asked(router: Toy, source: str, destination: str, **said: Any) -> Any:
         (("10.70.1.1", INTERNET, "tcp", 25), "forward", "accept", (None, None)),
         ((INTERNET, "10.64.0.7", "tcp", 80), "forward", "drop", ("firewall", "firewall")),
         ((INTERNET, "203.0.113.2", "icmp", 0), "input", "reject", ("firewall-rule", "block")),
+        (("192.0.2.7", "203.0.113.2", "tcp", 8443), "raw/prerouting", "drop", ("firewall-rule", "bogons")),
+        (("198.51.100.66", "203.0.113.2", "tcp", 8443), "input", "reject", ("firewall-rule", "block")),
         (("198.51.100.200", "203.0.113.2", "icmp", 0), "input", "accept", ("firewall", "firewall")),
         (("198.51.100.200", "203.0.113.2", "tcp", 22), "input", "drop", ("firewall", "firewall")),
         (("203.0.113.2", INTERNET, "udp", 53), "output", "accept", (None, None)),

@@ -27,6 +27,10 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
                 "/firewall-rules/mail",
                 {"chain": "forward", "action": "drop", "protocol": "tcp", "ports": ["25"]},
             ),
+            (
+                "/firewall-rules/bad-host",
+                {"chain": "raw/prerouting", "action": "drop", "source": ["10.64.0.66/32"]},
+            ),
         ):
             answer = found.api("PUT", path, body)
             assert answer.status_code == 201, answer.json
@@ -47,6 +51,14 @@ def test_without_the_agent_rules_are_told_and_the_fate_is_not_known(router: Toy)
     assert (steps["firewall"]["kind"], steps["firewall"]["id"]) == ("firewall-rule", "mail")
     assert found["steps"][-1]["at"] == "firewall", "the line ends where it is dropped"
     assert "As far as is known: The firewall drops it: rule mail." in found["sentence"]
+
+
+def test_what_is_dropped_before_tracking_meets_no_nat_and_no_route(router: Toy) -> None:
+    found = asked(router, source="10.64.0.66").json
+    *before, last = found["steps"]
+    assert (last["at"], last["kind"], last["id"]) == ("firewall", "firewall-rule", "bad-host")
+    assert {"nat-in", "route"}.isdisjoint(step["at"] for step in before)
+    assert "The firewall drops it: rule bad-host." in found["sentence"]
 
 
 def test_a_tag_is_of_the_vlan_interface(router: Toy) -> None:

@@ -113,6 +113,12 @@ CUTS = {
         "rule shut",
         "firewall-rule/shut",
     ),
+    "a rule before tracking": (
+        HERE,
+        edits(FirewallRule("shut", "raw/prerouting", "drop", source=("192.168.88.0/24",))),
+        "rule shut",
+        "firewall-rule/shut",
+    ),
     "a rule that looks at a set": (
         HERE,
         edits(

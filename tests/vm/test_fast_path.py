@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -18,6 +18,7 @@ from lab.measure import bound, punctual
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
+from weir.kinds.firewall_rule import FirewallRule
 from weir.model.interface import Interface
 from weir.model.objects import Pair, Queue
 
@@ -41,8 +42,9 @@ def rig() -> Iterator[Rig]:
 @pytest.fixture(autouse=True)
 def behind_nat(rig: Rig) -> None:
     """NAT, the firewall and one customer whose limit nobody reaches; its counters start at 0."""
-    with suppress(Exception):
-        rig.commit(delete=[("queue", "client")])
+    for kind, name in (("queue", "client"), ("firewall-rule", "early")):
+        with suppress(Exception):
+            rig.commit(delete=[(kind, name)])
     rig.commit(lan(), wan(), Firewall(), customer(50))
 
 
@@ -140,6 +142,84 @@ def test_a_change_of_the_firewall_makes_connections_show_themselves_again(rig: R
     rig.commit(Firewall(allow_ping_from_wan=False))
     assert rig.rate_bps("upload", MEGABIT) == pytest.approx(MEGABIT, rel=0.1)
     assert passed_up(rig, "no-flow") > before
+
+
+RAW = "raw/prerouting"
+BEFORE = {
+    "upload": FirewallRule("early", RAW, "drop", in_interface="lan0", source=(f"{CLIENT}/32",)),
+    "download": FirewallRule("early", RAW, "drop", in_interface="wan0", source=(f"{SERVER}/32",)),
+}
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_rule_before_tracking_ends_what_xdp_forwards(rig: Rig, direction: str) -> None:
+    """One direction alone: the packets of the other pass, and put no connection into the flow table again."""
+    with _connection(rig) as (near, far):
+        _until_fast(rig, near, far)
+        rig.commit(BEFORE[direction])
+        for device in ("lan0", "wan0"):
+            assert shaper(rig, device)["fast_path"] == "off"
+            assert "rule early" in shaper(rig, device)["fast_path_reason"]
+        fast = {each: rig.counters("client", each)["fast_bytes"] for each in DIRECTIONS}
+        for _ in range(3):
+            passed = {"upload": _carried(near, far), "download": _carried(far, near)}
+            assert passed == {each: 0 if each == direction else 20 for each in DIRECTIONS}
+        assert fast == {each: rig.counters("client", each)["fast_bytes"] for each in DIRECTIONS}
+        rig.commit(delete=[("firewall-rule", "early")])
+        _until_fast(rig, near, far)
+
+
+def test_what_is_tracked_no_more_is_not_forwarded_by_xdp(rig: Rig) -> None:
+    """It leaves as it came, without NAT, though its connection is known from before."""
+    with _connection(rig) as (near, far):
+        _until_fast(rig, near, far)
+        rig.commit(FirewallRule("early", RAW, "notrack", in_interface="lan0", protocol="udp"))
+        assert _carried(near, far) == 0, "the server hears the router's address alone"
+        with bound(rig.internet, SERVER, far.getsockname()[1] + 1) as other:
+            other.settimeout(2)
+            near.connect(other.getsockname())
+            near.send(b"untracked")
+            assert other.recvfrom(64)[1] == near.getsockname()
+        rig.commit(delete=[("firewall-rule", "early")])
+
+
+def test_what_only_accepts_before_tracking_leaves_connections_to_xdp(rig: Rig) -> None:
+    rig.commit(FirewallRule("early", RAW, "accept", in_interface="wan0"))
+    with _connection(rig) as (near, far):
+        _until_fast(rig, near, far)
+    rig.commit(delete=[("firewall-rule", "early")])
+
+
+@contextmanager
+def _connection(rig: Rig) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """The client's socket and the server's, who hear each other through NAT and nobody else. The kernel has
+    seen an answer: of UDP that only XDP saw answered, it forgets the connection with the flow table."""
+    flow = _numbered(rig, "upload")
+    with flow.sender as near, flow.receiver as far:
+        far.send(b"hello")
+        near.settimeout(2)
+        assert near.recv(64) == b"hello"
+        yield near, far
+
+
+def _until_fast(rig: Rig, near: socket.socket, far: socket.socket) -> None:
+    def are_fast() -> bool:
+        before = {each: rig.counters("client", each)["fast_bytes"] for each in DIRECTIONS}
+        assert (_carried(near, far), _carried(far, near)) == (20, 20)
+        return all(rig.counters("client", each)["fast_bytes"] > before[each] for each in DIRECTIONS)
+
+    until("XDP forwards the connection", are_fast)
+
+
+def _carried(sender: socket.socket, receiver: socket.socket, packets: int = 20) -> int:
+    for _ in range(packets):
+        sender.send(bytes(100))
+    receiver.settimeout(0.5)
+    count = 0
+    with suppress(TimeoutError):
+        while count < packets:
+            count += len(receiver.recv(2048)) == 100
+    return count
 
 
 def test_other_protocols_pass_behind_nat_by_the_stack(rig: Rig) -> None:

@@ -31,6 +31,7 @@ from weir.backends.network import NetworkBackend
 from weir.kinds.bgp import Bgp
 from weir.kinds.bgp_neighbor import BgpNeighbor
 from weir.kinds.firewall import Firewall
+from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.prefix_list import PrefixList
 from weir.kinds.prefix_list_entry import PrefixListEntry
 from weir.kinds.route_map import RouteMap
@@ -93,7 +94,7 @@ class Router:
         self.links = Links()
         self.network = NetworkBackend(self.links, folder / "mtus")
 
-    def bring(self, *objects: Interface | Firewall) -> list[str]:
+    def bring(self, *objects: Interface | Firewall | FirewallRule) -> list[str]:
         """The steps; and then nothing is left to do."""
         document = Document(objects)
         network = NETWORK.wanted(document)
@@ -311,3 +312,34 @@ def test_bgp_in_a_vrf_learns_and_tells_there_alone() -> None:
         rig.commit(delete=[("bgp-neighbor", "peer"), ("bgp", "blue")])
         until("what was learned is gone", lambda: theirs not in rig.run("ip", "route", "show", "vrf", "blue"))
         assert bird.since == 0.0
+
+
+def test_rules_before_tracking_meet_a_packet_of_a_vrf_once(router: Router, peers: dict[str, Peer]) -> None:
+    """It comes in twice: by the port, and by the master."""
+    rule = FirewallRule("all", "raw/prerouting", "accept", source=("10.0.0.0/24",))
+    router.bring(*interfaces("open"), rule)
+    for number in VRFS:
+        peers[f"lan{number}"].run("ping", "-q", "-c", "3", "-W", "5", SERVER)
+    assert FirewallBackend().counted(["all"])["all"]["packets"] == 3 * len(VRFS)
+
+
+def test_a_chain_to_which_raw_leads_tells_the_members_of_a_vrf(
+    router: Router, peers: dict[str, Peer]
+) -> None:
+    """Also where another, to which forward leads, tells them by the name that they have there."""
+    rules = [
+        FirewallRule("to-early", "raw/prerouting", "jump", jump_to="early"),
+        FirewallRule("in-early", "early", "drop", in_interface="lan1", protocol="udp"),
+        FirewallRule("to-late", "forward", "jump", jump_to="late"),
+        FirewallRule("in-late", "late", "drop", in_interface="lan2", protocol="udp"),
+    ]
+    router.bring(*interfaces(), Firewall(), *rules)
+    assert answers(peers) == dict.fromkeys(VRFS, "nobody")
+    counted = FirewallBackend().counted(["in-early", "in-late"])
+    assert {name: found["packets"] for name, found in counted.items()} == {"in-early": 3, "in-late": 3}
+
+
+def test_what_is_not_tracked_stays_so_in_a_vrf(router: Router, peers: dict[str, Peer]) -> None:
+    rule = FirewallRule("blue", "raw/prerouting", "notrack", in_interface="lan1", protocol="udp")
+    router.bring(*interfaces(), Firewall(), rule)
+    assert answers(peers) == {1: "nobody", 2: "green sees 198.51.100.1"}, "no NAT, so no answer"

@@ -16,6 +16,8 @@ FLOW_TABLE = "fast"
 """Of our table: connections that packets may be forwarded for without asking the rules again."""
 FLOW_CHAIN = "forward"
 """The chain that names it."""
+RAW_CHAIN = "raw"
+"""What packets meet before their connection is looked up."""
 MOST_EDITS = 100
 """Rules that are put in or taken out one by one; where more differ, a chain is filled again."""
 
@@ -181,7 +183,7 @@ def _refilled(held: Table, wanted: Table) -> set[str]:
 
 def _seen_by_flows(wanted: Table) -> set[str]:
     """The chains that forwarded packets pass: a flow table stands for their verdict."""
-    return {name for name, chain in wanted.chains.items() if not chain.hook} | {FLOW_CHAIN}
+    return {name for name, chain in wanted.chains.items() if not chain.hook} | {FLOW_CHAIN, RAW_CHAIN}
 
 
 def _emptied(held: Table, wanted: Table, refilled: set[str], resets_flows: bool) -> Iterator[Command]:

@@ -15,10 +15,12 @@ from weir.backends.remembered import Remembered
 from weir.model.schedule import TimeWindow
 from weir.parts.delta import common_ends
 from weir.parts.filter import OUTGOING
-from weir.parts.rule import CLAMP, NAT_CHAINS, PacketRule
+from weir.parts.rule import BEFORE_TRACKING, CLAMP, NAT_CHAINS, PacketRule
 from weir.parts.zones import NO_ZONES
 
 _CHAINS = (
+    # Before a zone is said: what has one is tracked.
+    (BEFORE_TRACKING, "filter", "prerouting", -310),
     # Before connections are looked up (-200): the zone says where.
     ("entry", "filter", "prerouting", -300),
     ("output", "filter", "output", -300),

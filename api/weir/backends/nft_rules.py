@@ -157,6 +157,9 @@ def _verdict(rule: PacketRule) -> Iterator[Expression]:
         case "add-to-set":
             element = _payload(_NETWORK[rule.family], "saddr")
             yield {"set": {"op": "update", "elem": element, "set": f"@{rule.target}"}}
+        case "notrack":  # no verdict to the kernel: the rules behind it would be asked
+            yield {"notrack": None}
+            yield {"accept": None}
         case "dnat" | "snat":
             yield {rule.verdict: _translation(rule)}
         case "redirect" if rule.to_port:

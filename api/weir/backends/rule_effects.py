@@ -15,15 +15,17 @@ from weir.parts.admission import sources_of
 from weir.parts.delta import Replaced
 from weir.parts.effect import Effect, Sessions, for_each
 from weir.parts.firewall import Rules
-from weir.parts.rule import PacketRule
+from weir.parts.rule import BEFORE_TRACKING, PacketRule, led_to
 from weir.parts.sets import keys_of, text_of
 
 EVERYBODY = ("0.0.0.0/0", "::/0")
-_REFUSES = ("drop", "reject")
-_LETS_PASS = ("accept", "return", "jump")
+_REFUSES = ("drop", "reject", "notrack")
+"""A connection that is tracked no more is none to rules and NAT."""
+_LETS_PASS = ("accept", "return", "jump", "notrack")
 _ENDS = "sessions that its packets belong to end"
 _EXPOSED = "a rule behind it may refuse its sessions"
-_WHEN = {_ENDS: ", in its hours", _EXPOSED: ", outside its hours"}
+_TRACKED = "its sessions are tracked again, and rules and NAT may end them"
+_WHEN = {_ENDS: ", in its hours", _EXPOSED: ", outside its hours", _TRACKED: ""}
 """Of a rule with a schedule."""
 _COUNTED = 1000
 """Sessions of so many prefixes are counted; of more it is not known how many there are."""
@@ -44,7 +46,7 @@ def judged_otherwise(delta: Replaced[Rules], look: Any) -> Iterator[Effect]:
     A rule that nobody changed is another one by its service or its sets, and it is said of these.
     """
     before, after = _that_differ(delta)
-    exposed = any(_refuses(rule) for rule in delta.after)
+    exposed = _refused_behind(delta.after)
     changed = {object_id for kind, object_id in look.changed if kind == "firewall-rule"}
     moved = _moved(before, after) & changed
     others = [key for key in look.changed if key[0] in ("service", "set")]
@@ -53,7 +55,8 @@ def judged_otherwise(delta: Replaced[Rules], look: Any) -> Iterator[Effect]:
         old, new = before.get(name, ()), after.get(name, ())
         if old == new and name not in moved:
             continue
-        text, ends = (_ENDS, EVERYBODY) if name in moved and exposed else _cost(old, new, exposed)
+        may_lose = exposed(new or old)
+        text, ends = (_ENDS, EVERYBODY) if name in moved and may_lose else _cost(old, new, may_lose)
         if text:
             objects = [("firewall-rule", name)] if name in changed else others
             counted += 1
@@ -79,6 +82,8 @@ def _cost(old: Group, new: Group, exposed: bool) -> tuple[str, Sequence[str]]:
         return (_ENDS, ends) if ends else ("", ())
     if exposed and _lets_pass(old):
         return _EXPOSED, _prefixes(old)
+    if any(rule.verdict == "notrack" for rule in old):
+        return _TRACKED, _prefixes(old)
     return "", ()
 
 
@@ -88,9 +93,12 @@ def entries_judged(
     """An entry that a refusing rule looks at from now on, or an accepting one no longer. Without `count` the
     number of sessions is not known."""
     refusing = {name for group in _by_rule(after).values() if _ends_sessions(group) for name in _sets(group)}
-    exposed = any(_refuses(rule) for rule in after)
+    exposed = _refused_behind(after)
     accepting = {
-        name for group in _by_rule(before).values() if exposed and _lets_pass(group) for name in _sets(group)
+        name
+        for group in _by_rule(before).values()
+        if _lets_pass(group) and exposed(group)
+        for name in _sets(group)
     }
     found: dict[str, dict[str, list[str]]] = {_ENDS: {}, _EXPOSED: {}}
     for change in changes if refusing or accepting else ():
@@ -205,6 +213,23 @@ def _ends_sessions(group: Group) -> bool:
 
 def _lets_pass(group: Group) -> bool:
     return any(rule.counter and rule.verdict in _LETS_PASS for rule in group)
+
+
+def _refused_behind(rules: Sequence[PacketRule]) -> Callable[[Group], bool]:
+    """Whether a rule that packets meet where they meet this one refuses some: what raw lets pass meets the
+    others as it would without."""
+    early = led_to(rules, BEFORE_TRACKING)
+    late = led_to(rules, *(rule.chain for rule in rules if rule.chain not in early))
+    refusing = {rule.chain for rule in rules if _refuses(rule)}
+    in_raw, elsewhere = not refusing.isdisjoint(early), not refusing.isdisjoint(late)
+
+    def exposed(group: Group) -> bool:
+        chain = group[0].chain
+        return (
+            (in_raw and chain in early) or (elsewhere and chain not in early) or (elsewhere and chain in late)
+        )
+
+    return exposed
 
 
 def _refuses(rule: PacketRule) -> bool:

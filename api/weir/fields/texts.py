@@ -221,16 +221,21 @@ class Word(Characters, Parsed):
 
 
 class Label(Characters):
-    """A name that people give to what is no object, in the form of an id."""
+    """A name that people give to what is no object, in the form of an id; what is in `also` is built in, and
+    has a form that no name of people's has."""
 
-    def __init__(self, **said: Any) -> None:
+    def __init__(self, *, also: tuple[str, ...] = (), **said: Any) -> None:
         super().__init__(1, OBJECT_IDS.max_chars, **said)
+        self.also = also
 
     def read(self, reader: Reader, name: str, default: Any) -> Any:
-        return reader.matching(name, default, OBJECT_IDS.pattern, OBJECT_IDS.wanted)
+        given = reader.data.get(name, default)
+        if given in self.also:
+            return given
+        return reader.matching(name, default, OBJECT_IDS.pattern, self.bounds())
 
     def bounds(self) -> str:
-        return OBJECT_IDS.wanted
+        return " or ".join((OBJECT_IDS.wanted, *self.also))
 
 
 class Endpoint(Characters, Parsed):

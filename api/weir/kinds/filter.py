@@ -8,10 +8,19 @@ from dataclasses import replace
 
 from weir.fields import OBJECT_IDS, Whole
 from weir.kinds.declaration import Declaration
-from weir.kinds.firewall_rule import BUILT_IN, WITH_FLAGS, WITH_PORTS, FirewallRule, families, family_fits
+from weir.kinds.firewall_rule import (
+    BUILT_IN,
+    RAW,
+    WITH_FLAGS,
+    WITH_PORTS,
+    FirewallRule,
+    families,
+    family_fits,
+)
 from weir.kinds.sets import Set
 from weir.kinds.source_limit import OVER, WITHIN
 from weir.model.document import Change
+from weir.model.interface import Interface
 from weir.model.limits import MAX_SET_ENTRIES
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding
@@ -19,6 +28,8 @@ from weir.model.rule import Rule, View, all_after, caused_by, differs, error, ow
 from weir.model.schedule import window_text
 
 _KIND = "firewall-rule"
+_IN_RAW = ("accept", "drop", "jump", "return", "add-to-set", "notrack")
+_TRACKED = tuple(chain for chain in BUILT_IN if chain != RAW)
 
 
 def chains_are_right(view: View, rule: FirewallRule) -> Iterator[Finding]:
@@ -136,6 +147,93 @@ def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
         )
 
 
+def raw_fits(view: View, rule: FirewallRule) -> Iterator[Finding]:
+    """In raw/prerouting and the chains that it leads to, packets have no connection and no way out yet."""
+    if rule.action == "notrack" and rule.chain in _reached(view, *_TRACKED):
+        text = f"packets of the chain {rule.chain} have a connection already: notrack is for {RAW}"
+        yield error("wrong-chain", rule, "action", text)
+    if rule.chain not in _reached(view, RAW):
+        return
+    where = f"the chain {rule.chain}" + ("" if rule.chain == RAW else f", to which {RAW} leads,")
+    if rule.action not in _IN_RAW:
+        text = f"rules of {where} {', '.join(_IN_RAW[:-1])} or {_IN_RAW[-1]}, and do not {rule.action}"
+        yield error("wrong-chain", rule, "action", text)
+    nothing = FirewallRule(rule.id, rule.chain, rule.action)
+    for field in ("out_interface", "ct_state", "ct_nat"):
+        if getattr(rule, field) != getattr(nothing, field):
+            text = f"{where} comes before connections and routes are looked up: leave it out"
+            yield error("wrong-chain", rule, field, text)
+    if rule.source_limit is not None and rule.source_limit.connections is not None:
+        text = f"{where} comes before connections are looked up: limit the rate of packets"
+        yield error("wrong-chain", rule, "source_limit.connections", text)
+
+
+def interfaces_are_told(view: View, rule: FirewallRule) -> Iterator[Finding]:
+    """In input and forward the kernel calls a packet's way in by the name of its VRF and, beside it, by that
+    of the interface; in raw/prerouting and output it takes no rule that asks for the second."""
+    if rule.in_interface is None or rule.chain in BUILT_IN or not _has_vrfs(view):
+        return
+    for one in (RAW, "output"):
+        for other in ("input", "forward"):
+            if rule.chain in _reached(view, one) & _reached(view, other):
+                text = f"where VRFs are, no chain to which {one} and {other} lead tells interfaces: make two"
+                yield error("wrong-chain", rule, "in_interface", text)
+                return
+
+
+def _has_vrfs(view: View) -> bool:
+    def found() -> bool:
+        return any(map(_is_vrf, view.document.interfaces()))
+
+    return view.worked_out("whether there are VRFs", found)
+
+
+def _reached(view: View, *first: str) -> set[str]:
+    """These chains, and all to which their rules lead."""
+
+    def found() -> set[str]:
+        jumps, seen, waiting = _jumps(view), set(first), list(first)
+        while waiting:
+            new = jumps.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    result: set[str] = view.worked_out(f"chains reached from {' '.join(first)}", found)
+    return result
+
+
+@caused_by(_KIND)
+def _itself_and_own_chains(view: View, change: Change) -> Iterator[str]:
+    yield change.id
+    if _leads_otherwise(change) and view.once("raw-fits", change.kind):
+        yield from _in_own_chains(view)
+
+
+@caused_by(_KIND, "interface")
+def _own_chains_and_vrfs(view: View, change: Change) -> Iterator[str]:
+    is_rule = change.kind == _KIND
+    if is_rule:
+        yield change.id
+    matters = _leads_otherwise(change) if is_rule else _is_vrf(change.old) != _is_vrf(change.new)
+    if matters and view.once("interfaces-are-told", ""):
+        yield from _in_own_chains(view)
+
+
+def _leads_otherwise(change: Change) -> bool:
+    """A jump that comes, goes or leads elsewhere matters to the rules of all chains of people's own."""
+    leads = any(isinstance(item, FirewallRule) and item.jump_to for item in (change.old, change.new))
+    return leads and differs(change, "chain", "action", "jump_to")
+
+
+def _in_own_chains(view: View) -> Iterator[str]:
+    return (rule.id for rule in view.document.every(FirewallRule) if rule.chain not in BUILT_IN)
+
+
+def _is_vrf(item: object) -> bool:
+    return isinstance(item, Interface) and item.vrf_table is not None
+
+
 def _flags_make_sense(rule: FirewallRule) -> Iterator[Finding]:
     for field in ("tcp_flags", "tcp_flags_unset"):
         if getattr(rule, field) and rule.protocol not in WITH_FLAGS.values:
@@ -188,7 +286,7 @@ def limit_fits(_view: View, rule: FirewallRule) -> Iterator[Finding]:
 
 def locks_out(_view: View, rule: FirewallRule) -> Iterator[Finding]:
     nothing = FirewallRule(rule.id, rule.chain, rule.action)
-    if rule.disabled or rule.chain != "input" or rule.action not in ("drop", "reject"):
+    if rule.disabled or rule.chain not in ("input", RAW) or rule.action not in ("drop", "reject"):
         return
     matched = replace(
         rule,
@@ -246,6 +344,8 @@ KIND = Declaration(
     rules=(
         Rule("chains-are-right", _KIND, chains_are_right, _itself_and_jumps, True),
         Rule("sets-fit", _KIND, sets_fit, all_after(_KIND, "set"), True),
+        Rule("raw-fits", _KIND, raw_fits, _itself_and_own_chains, True),
+        Rule("interfaces-are-told", _KIND, interfaces_are_told, _own_chains_and_vrfs, True),
         Rule("makes-sense", _KIND, makes_sense, own(_KIND), True),
         Rule("matches-something", _KIND, matches_something, all_after(_KIND, "set"), True),
         Rule("limit-fits", _KIND, limit_fits, own(_KIND), True),

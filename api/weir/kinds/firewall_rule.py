@@ -30,7 +30,9 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import WIDTH, parse_prefix
 from weir.model.schedule import TimeWindow
 
-BUILT_IN = ("input", "forward", "output")
+RAW = "raw/prerouting"
+"""No name of people's: theirs may be called raw (docs/adr/0258)."""
+BUILT_IN = ("input", "forward", "output", RAW)
 STATES = ("new", "established", "related", "invalid", "untracked")
 ICMP_TYPES = (
     "echo-request",
@@ -51,6 +53,7 @@ NAT_STATES = ("any", "source", "destination", "either", "not-source", "not-desti
 MAX_PREFIXES = 64
 WITH_PORTS = When("protocol", ("tcp", "udp", "tcp-udp", "sctp"))
 WITH_FLAGS = When("protocol", ("tcp",))
+_TRACKED = When("chain", (RAW,), unless=True)
 _PROTOCOLS = ("any", "tcp", "udp", "tcp-udp", "sctp", "icmp", "gre", "esp", "ah", "ospf", "vrrp", "igmp")
 
 
@@ -67,9 +70,11 @@ class FirewallRule(ConfigObject):
     chain: Annotated[
         str,
         Label(
-            help="input: packets to the router; forward: packets through it; output: packets from it. Any "
-            "other name is a chain of your own, to which rules jump.",
+            help="input: packets to the router; forward: packets through it; output: packets from it; "
+            "raw/prerouting: all that come in, before connections are looked up. Any other name is a chain "
+            "of your own, to which rules jump.",
             example="forward",
+            also=(RAW,),
         ),
     ]
     action: Annotated[
@@ -81,7 +86,10 @@ class FirewallRule(ConfigObject):
             "jump",
             "return",
             "add-to-set",
-            help="return continues after the jump; add-to-set continues with the next rule.",
+            "notrack",
+            help="return continues after the jump; add-to-set continues with the next rule. In "
+            "raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a "
+            "connection of its own.",
         ),
     ]
     position: Annotated[
@@ -107,7 +115,7 @@ class FirewallRule(ConfigObject):
             INTERFACE_NAMES,
             help="The interface by which packets leave.",
             label="Outgoing interface",
-            when=When("chain", ("input",), unless=True),
+            when=When("chain", ("input", RAW), unless=True),
         ),
     ] = None
     source: Annotated[
@@ -157,6 +165,7 @@ class FirewallRule(ConfigObject):
             label="Connection state",
             help="new: the first packet of a connection. established and related: packets of known "
             "connections. invalid: packets of no connection.",
+            when=_TRACKED,
         ),
     ] = ()
     ct_nat: Annotated[
@@ -167,6 +176,7 @@ class FirewallRule(ConfigObject):
             help="Which address of the connection NAT changed; the source of its first packet is changed "
             "behind all rules. either: one or both. neither: none.",
             importance="folded",
+            when=_TRACKED,
         ),
     ] = "any"
     tcp_flags: Annotated[

@@ -17,7 +17,7 @@ from weir.kinds.zone import CHALLENGE_PORT, MANAGEMENT_PORTS
 from weir.model.document import Document
 from weir.parts.dhcp import questions_of_relays
 from weir.parts.filter import OUTGOING
-from weir.parts.rule import FIXED_COUNTERS, PacketRule, from_sources
+from weir.parts.rule import BEFORE_TRACKING, FIXED_COUNTERS, PacketRule, from_sources
 
 LOOPBACK = "lo"
 MANAGED_BY = "management/management"
@@ -34,11 +34,23 @@ def admitted(document: Document, own: Iterable[PacketRule]) -> Iterator[PacketRu
     guards = [*_management(document), *_relay_agents(document)]
     chains = {rule.chain for rule in own} | {rule.chain for rule in guards}
     to_itself = PacketRule("input", "accept", "what the router sends to itself")
+    if BEFORE_TRACKING in chains:
+        yield from _seen_before(document, to_itself)
     if "input" in chains:
         yield replace(to_itself, in_interfaces=(LOOPBACK,))
     if OUTGOING in chains:
         yield replace(to_itself, chain=OUTGOING, out_interfaces=(LOOPBACK,))
     yield from guards
+
+
+def _seen_before(document: Document, to_itself: PacketRule) -> Iterator[PacketRule]:
+    """What the rules before tracking have no say in: packets that enter by a VRF met them by its interface
+    already, and meet them once more by its master, as does what the router sends to itself in it."""
+    yield replace(to_itself, chain=BEFORE_TRACKING, in_interfaces=(LOOPBACK,))
+    masters = tuple(sorted(item.id for item in document.interfaces() if item.vrf_table is not None))
+    if masters:
+        what = "packets of VRFs, which were here by their interfaces"
+        yield PacketRule(BEFORE_TRACKING, "accept", what, masters)
 
 
 def sources_of(rules: Iterable[PacketRule]) -> Sequence[str]:

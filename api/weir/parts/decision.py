@@ -19,7 +19,7 @@ from weir.model.document import Document
 from weir.model.members import ports_of
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
 from weir.model.schedule import is_open
-from weir.parts.rule import Lookup, PacketRule
+from weir.parts.rule import BEFORE_TRACKING, Lookup, PacketRule
 
 Verdict = Literal["accept", "drop", "reject"]
 _WORDS = {"icmp": ("icmp",), "icmpv6": ("icmpv6",), "icmp-any": ("icmp", "icmpv6"), "tcp-udp": ("tcp", "udp")}
@@ -30,7 +30,7 @@ _FLAGS_OF_A_FIRST = _ALL_FLAGS - {"ece", "cwr"}
 """A connection begins with SYN alone, or with those two, which ask for ECN (RFC 3168, 6.1.1)."""
 _SHOWN_CHARS = 200
 """Of where a set is filled from, which may be many names."""
-_ENDS = ("accept", "drop", "reject", *_TRANSLATES)
+_ENDS = ("accept", "drop", "reject", "notrack", *_TRANSLATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,16 @@ class Rules:
         """The rule that ends a packet's way through a base chain; None: none does, and it passes."""
         found, _ = self._walk(chain, packet, walk)
         return found
+
+    def before_tracking(self, packet: Packet, walk: Walk) -> tuple[PacketRule | None, Packet]:
+        """The rule that ends the way of a packet that comes in before its connection is looked up, None: none
+        does; and the packet behind it."""
+        found = self.decide(BEFORE_TRACKING, packet, walk)
+        if found is not None and found.verdict == "drop":
+            return found, packet
+        if found is not None and found.verdict == "notrack":
+            return None, replace(packet, state="untracked")
+        return None, packet
 
     def commented(self, chain: str, comment: str) -> PacketRule | None:
         """The rule of a chain that the kernel knows by this comment."""

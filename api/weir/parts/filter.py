@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from weir.kinds.firewall_rule import BUILT_IN, FirewallRule, families, icmp_types_of
+from weir.kinds.firewall_rule import BUILT_IN, RAW, FirewallRule, families, icmp_types_of
 from weir.kinds.service import Service
 from weir.kinds.sets import Set
 from weir.kinds.source_limit import OVER
@@ -21,7 +21,7 @@ from weir.model.document import Document
 from weir.model.prefix import WIDTH, parse_prefix
 from weir.parts.fetched import origin_of
 from weir.parts.head import Head
-from weir.parts.rule import Family, Lookup, PacketRule
+from weir.parts.rule import BEFORE_TRACKING, Family, Lookup, PacketRule
 from weir.parts.sets import learnt_heads
 from weir.parts.source_bounds import bounds_of
 
@@ -102,6 +102,8 @@ def chain_of(name: str) -> str:
     """A chain's name in nftables, where a plain one may be a keyword."""
     if name == "output":
         return OUTGOING
+    if name == RAW:
+        return BEFORE_TRACKING
     return name if name in BUILT_IN else f"c_{name}"
 
 

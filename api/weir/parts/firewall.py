@@ -20,11 +20,11 @@ from weir.parts.admission import admitted
 from weir.parts.delta import Replaced, Step, common_ends
 from weir.parts.dhcp import questions_of_relays
 from weir.parts.dhcp_relay import answers_to_relays
-from weir.parts.filter import Lengths, configured
+from weir.parts.filter import OUTGOING, Lengths, configured
 from weir.parts.mss import clamped
 from weir.parts.nat import around, translated
 from weir.parts.part import ReplacedPart
-from weir.parts.rule import FIXED_COUNTERS, NAT_CHAINS, PacketRule, SourceBound
+from weir.parts.rule import BEFORE_TRACKING, FIXED_COUNTERS, NAT_CHAINS, PacketRule, SourceBound, led_to
 from weir.parts.sets import head_of
 from weir.parts.ssh import ssh_in
 from weir.parts.tunnels import let_in
@@ -131,6 +131,8 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     made = list(_made(document, policy, wan, interfaces))
     tracked = any(map(tracks, (*own, *made)))
     yield from admitted(document, own)
+    if tracked and any(rule.verdict == "notrack" for rule in own):
+        yield from _left_untracked(interfaces)
     yield from _in_vrfs(iter(own), interfaces, zones=tracked and not made)
     yield from _in_vrfs(iter(made), interfaces, zones=tracked)
     yield from _in_vrfs(clamped(document, interfaces), interfaces, zones=False)
@@ -143,6 +145,13 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
             outside=(*wan, *vrfs),
             connections=policy.connections_per_source,
         )
+
+
+def _left_untracked(interfaces: list[Interface]) -> Iterator[PacketRule]:
+    """To set a zone has the kernel track a packet that was not to be: `nft_ct_set_zone_eval` of
+    net/netfilter/nft_ct.c (6.12) looks for a connection, and not for that."""
+    if any(item.vrf_table is not None for item in interfaces):
+        yield PacketRule("entry", "accept", "what is not tracked has no zone", ct_states=("untracked",))
 
 
 def tracks(rule: PacketRule) -> bool:
@@ -206,9 +215,12 @@ def _in_vrfs(
 
     Connections of each VRF have a conntrack zone of their own, as their addresses may be those of others.
     A rule on packets from some interfaces holds for them by both names, whether they are in a VRF or not:
-    rules change before interfaces do, and none may be without them meanwhile.
+    rules change before interfaces do, and none may be without them meanwhile. Not where packets come in, as
+    they have no other name yet, nor where the router sends them: the kernel takes no such rule there
+    (`nft_meta_get_validate_sdif` of net/netfilter/nft_meta.c), nor in chains to which rules lead from there.
     """
     asked = list(rules)
+    with_one_name = led_to(asked, BEFORE_TRACKING, OUTGOING, *NAT_CHAINS)
     vrfs = {item.id: table for item in interfaces if (table := table_of(item)) is not None}
     for vrf, table in vrfs.items():
         members = tuple(item.id for item in interfaces if item.vrf == vrf)
@@ -218,7 +230,7 @@ def _in_vrfs(
             yield PacketRule("output", "zone", what, out_interfaces=members, zone=table)
     for rule in asked:
         yield rule
-        if vrfs and rule.in_interfaces and rule.chain not in NAT_CHAINS:
+        if vrfs and rule.in_interfaces and rule.chain not in with_one_name:
             yield replace(rule, in_interfaces=(), in_members=rule.in_interfaces)
 
 

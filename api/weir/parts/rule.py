@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,9 @@ CLAMP = "clamp"
 """Where the first packets of a TCP connection are told how much fits into a packet."""
 FIXED_COUNTERS = "f_"
 """How the names begin of counters that belong to no object of people's."""
-FORWARDING = (CLAMP, "forward", *NAT_CHAINS)
+BEFORE_TRACKING = "raw"
+"""Which all packets meet that come in, before their connection is looked up."""
+FORWARDING = (BEFORE_TRACKING, CLAMP, "forward", *NAT_CHAINS)
 """Which packets meet that the router forwards."""
 
 
@@ -61,11 +63,11 @@ class PacketRule:
     """
 
     chain: str
-    """`entry`, `sources`, `prerouting`, `clamp`, `input`, `forward`, `output`, `outgoing`, `postrouting`, or
-    where rules jump to."""
+    """`raw`, `entry`, `sources`, `prerouting`, `clamp`, `input`, `forward`, `output`, `outgoing`,
+    `postrouting`, or where rules jump to."""
     verdict: str
-    """`accept`, `drop`, `reject`, `jump`, `goto`, `return`, `add-to-set`, `log`, `masquerade`, `snat`,
-    `dnat`, `redirect`, `zone`, `mss` or `bound`."""
+    """`accept`, `drop`, `reject`, `jump`, `goto`, `return`, `add-to-set`, `notrack`, `log`, `masquerade`,
+    `snat`, `dnat`, `redirect`, `zone`, `mss` or `bound`."""
     comment: str
     in_interfaces: tuple[str, ...] = ()
     in_members: tuple[str, ...] = ()
@@ -133,6 +135,20 @@ class PacketRule:
             and not self.counter.startswith(FIXED_COUNTERS)
             and (bool(self.counter) or bool(self.bounds) or self.verdict in ("jump", "goto", "log"))
         )
+
+
+def led_to(rules: Iterable[PacketRule], *chains: str) -> set[str]:
+    """These chains, and all to which their rules lead."""
+    leads: dict[str, set[str]] = {}
+    for rule in rules:
+        if rule.verdict in ("jump", "goto"):
+            leads.setdefault(rule.chain, set()).add(rule.target)
+    found, waiting = set(chains), list(chains)
+    while waiting:
+        new = leads.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
 
 
 def from_sources(rule: PacketRule, sources: Sequence[str]) -> Iterator[PacketRule]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from weir.kinds.firewall_rule import RAW
 from weir.model.address import parse_host, split_address
 from weir.model.document import Document
 from weir.model.prefix import parse_prefix
@@ -140,18 +141,23 @@ class _Way:
         is_sent = packet.source in self._own and self._asked.in_interface is None
         came = None if is_sent else self._arrives()
         packet = replace(packet, in_names=self._names(came))
+        dropped = None
         if came is not None:
+            dropped, packet = self._rules.before_tracking(packet, self._walk)
+        if came is not None and self._is_translated(packet, dropped):
             packet = self._redirected(packet, came)
         leaves = None if packet.to_router else self._leaves(packet.destination)
         is_own = is_sent and packet.to_router
         packet = replace(packet, out_names=frozenset((LOOPBACK,)) if is_own else self._names(leaves))
         chain = OUTPUT if is_sent else INPUT if packet.to_router else FORWARD
-        found = self._rules.decide(OUTGOING if is_sent else chain, packet, self._walk)
+        chain, found = (RAW, dropped) if dropped else (chain, None)
+        if found is None:
+            found = self._rules.decide(OUTGOING if is_sent else chain, packet, self._walk)
         verdict: Verdict = "accept"
         if found is not None and found.verdict in ("drop", "reject"):
             verdict = "drop" if found.verdict == "drop" else "reject"
         source = packet.source
-        if leaves is not None and verdict == "accept":
+        if leaves is not None and verdict == "accept" and self._is_translated(packet, dropped):
             behind = self._rules.decide("postrouting", packet, self._walk)
             source = source_behind(packet, behind)
             self._translated(behind)
@@ -192,6 +198,11 @@ class _Way:
             to_router=asked.destination in self._own,
             at=self._at,
         )
+
+    @staticmethod
+    def _is_translated(packet: Packet, dropped: PacketRule | None) -> bool:
+        """Whether NAT sees the packet: not one that belongs to no connection."""
+        return dropped is None and packet.state != "untracked"
 
     def _redirected(self, packet: Packet, came: str) -> Packet:
         rule = self._rules.decide("prerouting", packet, self._walk)

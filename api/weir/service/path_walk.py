@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from weir.kinds.firewall_rule import RAW
 from weir.model.address import split_address
 from weir.model.document import Document
 from weir.model.prefix import parse_prefix
@@ -98,6 +99,7 @@ class Walked:
             self._add(path_steps.source(self._document, told.answer, asked.source))
         if not self._is_sent:
             self._queue_in()
+            self._before_tracking()
             self._nat_in()
         return self._packet
 
@@ -147,8 +149,18 @@ class Walked:
         elif answer["ingress"]["classifies"]:
             self._add(path_steps.queue_in(self._document, answer, self._asked.source))
 
+    def _before_tracking(self) -> None:
+        before = len(self._walk.unsure)
+        found, self._packet = self._rules.before_tracking(self._packet, self._walk)
+        unsure = tuple(self._walk.unsure[before:])
+        if found is not None:
+            text = f"The firewall drops it: {_words(found)}."
+            self._add(_by(found, "firewall", "drops", text, unsure, RAW))
+
     def _nat_in(self) -> None:
         asked = self._asked
+        if self._packet.state == "untracked":
+            return
         if asked.state != "new":
             if self._rules.translate:
                 why = f"a packet that is {asked.state} is translated as the first of its connection was"
@@ -227,7 +239,7 @@ class Walked:
 
     def _nat_out(self, leaves: str | None) -> str:
         """The source as the destination sees it; "" = one that is not known."""
-        if leaves is None or self._asked.state != "new":
+        if leaves is None or self._packet.state != "new":
             return self._packet.source
         rule = self._rules.decide("postrouting", self._packet, self._walk)
         source = source_behind(self._packet, rule)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from weir.kinds.firewall_rule import RAW
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.wireguard_peer import WireguardPeer
 from weir.model.address import split_address
@@ -23,7 +24,7 @@ from weir.model.objects import Kind
 from weir.model.prefix import parse_prefix
 from weir.parts.decision import Packet, Rules, Walk, redirected
 from weir.parts.filter import OUTGOING
-from weir.parts.rule import PacketRule
+from weir.parts.rule import BEFORE_TRACKING, PacketRule
 from weir.service.deciders import Decider, configured_way, decider, names_in_rules
 
 Fate = Literal["stays", "cuts-off-you", "not-known"]
@@ -240,7 +241,12 @@ def _refused(
     packet = Packet(
         family, caller.address, caller.reached, "tcp", caller.port, in_names=names, to_router=True, at=at
     )
-    turned = rules.decide("prerouting", packet, walk)
+    dropped, packet = rules.before_tracking(packet, walk)
+    if dropped is not None:
+        return decider(dropped, RAW)
+    if packet.state == "untracked":
+        _doubt_answers(walk, rules.decide(BEFORE_TRACKING, packet, walk))
+    turned = None if packet.state == "untracked" else rules.decide("prerouting", packet, walk)
     if turned is not None:
         behind = redirected(packet, turned, caller.reached)
         if not behind.to_router or behind.port != packet.port:
@@ -261,6 +267,12 @@ def _refused(
         if found is not None and found.verdict in ("drop", "reject"):
             return decider(found, chain)
     return None
+
+
+def _doubt_answers(walk: Walk, rule: PacketRule | None) -> None:
+    """To what is not tracked an answer is one that nobody asked for."""
+    if rule is not None:
+        walk.doubted.setdefault(f"firewall rule {rule.comment} leaves your packets untracked", rule)
 
 
 def _behind_master(document: Document, name: str) -> Interface | None:

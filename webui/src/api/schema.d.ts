@@ -10888,13 +10888,13 @@ export interface components {
             most_sources: number;
         };
         FirewallRuleCreateInput: {
-            /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
+            /** @description input: packets to the router; forward: packets through it; output: packets from it; raw/prerouting: all that come in, before connections are looked up. Any other name is a chain of your own, to which rules jump. */
             chain: string;
             /**
-             * @description return continues after the jump; add-to-set continues with the next rule.
+             * @description return continues after the jump; add-to-set continues with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
              * @enum {string}
              */
-            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
+            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "notrack";
             /** @description Rules with smaller numbers come first. */
             position?: number;
             /**
@@ -11025,13 +11025,13 @@ export interface components {
             id?: string | null;
         };
         FirewallRuleUpsertInput: {
-            /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
+            /** @description input: packets to the router; forward: packets through it; output: packets from it; raw/prerouting: all that come in, before connections are looked up. Any other name is a chain of your own, to which rules jump. */
             chain: string;
             /**
-             * @description return continues after the jump; add-to-set continues with the next rule.
+             * @description return continues after the jump; add-to-set continues with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
              * @enum {string}
              */
-            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
+            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "notrack";
             /** @description Rules with smaller numbers come first. */
             position?: number;
             /**
@@ -11168,13 +11168,13 @@ export interface components {
             delete?: string[];
         };
         FirewallRuleInput: {
-            /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
+            /** @description input: packets to the router; forward: packets through it; output: packets from it; raw/prerouting: all that come in, before connections are looked up. Any other name is a chain of your own, to which rules jump. */
             chain: string;
             /**
-             * @description return continues after the jump; add-to-set continues with the next rule.
+             * @description return continues after the jump; add-to-set continues with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
              * @enum {string}
              */
-            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set";
+            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "notrack";
             /** @description Rules with smaller numbers come first. */
             position?: number;
             /**
@@ -11327,13 +11327,13 @@ export interface components {
             most_sources?: number | null;
         };
         FirewallRulePatch: {
-            /** @description input: packets to the router; forward: packets through it; output: packets from it. Any other name is a chain of your own, to which rules jump. */
+            /** @description input: packets to the router; forward: packets through it; output: packets from it; raw/prerouting: all that come in, before connections are looked up. Any other name is a chain of your own, to which rules jump. */
             chain?: string | null;
             /**
-             * @description return continues after the jump; add-to-set continues with the next rule.
+             * @description return continues after the jump; add-to-set continues with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
              * @enum {string|null}
              */
-            action?: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | null;
+            action?: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "notrack" | null;
             /** @description Rules with smaller numbers come first. */
             position?: number | null;
             /**
@@ -15296,7 +15296,7 @@ export interface components {
         Decision: {
             revision: number;
             /** @enum {string} */
-            chain: "input" | "forward" | "output";
+            chain: "raw/prerouting" | "input" | "forward" | "output";
             /** @enum {string} */
             verdict: "accept" | "drop" | "reject";
             decided_by: components["schemas"]["Decider"];

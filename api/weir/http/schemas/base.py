@@ -8,7 +8,8 @@ A configuration API is not: a value is accepted as what it is, or named in the e
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import marshmallow as ma
@@ -143,9 +144,10 @@ def _patch_class(schema: type[ma.Schema]) -> type[ma.Schema]:
     return _patches[schema]
 
 
-def identifier(**kwargs: Any) -> fields.String:
-    """An object id as the API assigns or accepts it."""
-    return Text(max_length=63, validate=[validate.Regexp(ID_PATTERN)], **kwargs)
+def identifier(*, also: Sequence[str] = (), **kwargs: Any) -> fields.String:
+    """An object id as the API assigns or accepts it, or one of `also`, which are built in."""
+    pattern = "|".join((ID_PATTERN, *(f"^{re.escape(word)}$" for word in also)))
+    return Text(max_length=63, validate=[validate.Regexp(pattern)], **kwargs)
 
 
 def one_of(*choices: str, **kwargs: Any) -> fields.String:

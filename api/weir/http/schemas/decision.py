@@ -58,7 +58,7 @@ class Decision(Answer):
     """What the running configuration does with a packet. Limits and `reverse_path` are not in it."""
 
     revision = fields.Integer()
-    chain = one_of("input", "forward", "output")
+    chain = one_of("raw/prerouting", "input", "forward", "output")
     verdict = one_of("accept", "drop", "reject")
     decided_by = fields.Nested(Decider)
     in_interface = fields.String(allow_none=True, metadata={"description": "null: the router sends it."})

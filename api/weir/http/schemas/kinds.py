@@ -131,7 +131,7 @@ def _sent(field: Field, **said: Any) -> fields.Field[Any]:
         case Pem():
             return base.Text(min_length=1, max_length=field.max_chars, lines=True, **said)
         case Label():
-            return base.identifier(**said)
+            return base.identifier(also=field.also, **said)
         case Ref():
             return _id_in(field.ids, **said)
         case Characters():

@@ -38,6 +38,7 @@ const COLUMNS: readonly Column<Placed>[] = [
 
 /** Packets meet these chains in this order; those that rules jump to come last. */
 const ORDER = [
+  "raw",
   "entry",
   "prerouting",
   "clamp",

@@ -31,8 +31,6 @@ FATES: Mapping[str, str] = {
     "/ip firewall connection": "Weir's connection tracking is set by its tuning.",
     "/ip firewall layer7-protocol": "Weir matches no contents of packets.",
     "/ip firewall mangle": "Weir marks no packets and connections.",
-    "/ip firewall raw": "Weir has no rules before connection tracking. What these dropped passes on to the "
-    "firewall rules.",
     "/ip firewall service-port": "Weir's connection tracking has no helpers to set.",
     "/ip hotspot": "Weir has no hotspot.",
     "/ip ipsec": "Weir has no IPsec yet.",
@@ -52,8 +50,6 @@ FATES: Mapping[str, str] = {
     "/ipv6 dhcp-server": "Weir has no DHCP server for IPv6 yet.",
     "/ipv6 firewall nat": "IPv6 is translated by prefix in Weir: add a NAT rule by hand.",
     "/ipv6 firewall mangle": "Weir marks no packets and connections.",
-    "/ipv6 firewall raw": "Weir has no rules before connection tracking. What these dropped passes on to the "
-    "firewall rules.",
     "/ipv6 pool": "Weir gives hosts no prefixes by DHCPv6.",
     "/ipv6 nd prefix": "Weir announces the networks of an interface with the lifetimes that are set there.",
     "/ipv6 settings": "Weir sets the kernel's network options itself.",

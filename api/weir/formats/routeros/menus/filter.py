@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/ip firewall filter: firewall rules."""
+"""/ip firewall filter and raw: firewall rules."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from itertools import product
 
 from weir.formats.quantity import time_ms
@@ -24,7 +25,7 @@ from weir.formats.routeros.menus.matches import (
 from weir.formats.routeros.menus.per_source import SOURCE_LIMITS, source_limit
 from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
-from weir.kinds.firewall_rule import STATES, TCP_FLAGS
+from weir.kinds.firewall_rule import RAW, STATES, TCP_FLAGS
 from weir.model.limits import MAX_SET_TIMEOUT_S
 
 MAX_RULES = 16
@@ -38,6 +39,11 @@ _ACTIONS = {
     "return": "return",
     "add-src-to-address-list": "add-to-set",
 }
+_RAW_ACTIONS = {
+    **{name: ours for name, ours in _ACTIONS.items() if name not in ("tarpit", "reject")},
+    "notrack": "notrack",
+}
+_RAW_CHAINS = {"prerouting": RAW}
 _NOT_TAKEN = {
     "fasttrack-connection": ("not-needed", "Weir's fast path takes known connections by itself."),
     "passthrough": ("counts-only", "It only counts packets."),
@@ -48,7 +54,7 @@ _NOT_TAKEN = {
     ),
 }
 _ICMP = {
-    "/ip firewall filter": {
+    "/ip": {
         0: "echo-reply",
         3: "destination-unreachable",
         5: "redirect",
@@ -56,7 +62,7 @@ _ICMP = {
         11: "time-exceeded",
         12: "parameter-problem",
     },
-    "/ipv6 firewall filter": {
+    "/ipv6": {
         1: "destination-unreachable",
         2: "packet-too-big",
         3: "time-exceeded",
@@ -87,7 +93,7 @@ _LONGEST = f"Weir forgets after {MAX_SET_TIMEOUT_S // 86_400} days."
 
 
 def _icmp(value: str, row: Row) -> list[str]:
-    types = _ICMP[row.menu.path]
+    types = _ICMP[row.menu.root]
     number, _, code = value.partition(":")
     found = types.get(int(number)) if number.isascii() and number.isdigit() and len(number) < 4 else None
     if found is None:
@@ -148,17 +154,30 @@ def _timeout(value: str, row: Row) -> int:
 
 
 def _filter(router: Router, row: Row) -> None:
+    _take(router, row, _ACTIONS, router.chain)
+
+
+def _raw(router: Router, row: Row) -> None:
+    if row.get("chain") == "output":
+        row.leave_out("raw-output", "What the router itself sends meets no rules before tracking in Weir.")
+        return
+    if row.get("action") == "notrack":
+        row.changed("ends-chain", "No rule of raw after it is asked about these packets.")
+    _take(router, row, _RAW_ACTIONS, lambda name: _RAW_CHAINS.get(name) or router.chain(name, "raw"))
+
+
+def _take(router: Router, row: Row, actions: Mapping[str, str], chain_of: Callable[[str], str]) -> None:
     action = row.get("action", "accept")
     if action in _NOT_TAKEN:
         row.leave_out(*_NOT_TAKEN[action])
         return
-    if action not in _ACTIONS:
+    if action not in actions:
         raise ValueError(f"Weir has no action {quoted(action)}.")
     if matches_nothing(row):
         return
-    family = "ipv6" if row.menu.path.startswith("/ipv6") else "ipv4"
-    chain = router.chain(row.need("chain", "chain"))
-    body: Json = {"chain": chain, "action": _ACTIONS[action], "family": family}
+    family = "ipv6" if row.menu.root == "/ipv6" else "ipv4"
+    chain = chain_of(row.need("chain", "chain"))
+    body: Json = {"chain": chain, "action": actions[action], "family": family}
     taken = ("protocol", "ports", "source_ports", "icmp_types", "ct_state", "ct_nat", "dscp")
     body.update(row.some(*taken, "log", "comment", "disabled"))
     if "flags" in row.values:
@@ -169,7 +188,7 @@ def _filter(router: Router, row: Row) -> None:
         body["rate_per_s"], body["burst"] = row.values["limit"]
     source_limit(row, body)
     if action == "jump":
-        body["jump_to"] = router.chain(row.need("jump_to", "jump-target"))
+        body["jump_to"] = chain_of(row.need("jump_to", "jump-target"))
     address_matches(row, body, SIDES)
     if action == "add-src-to-address-list":
         name = row.need("add_list", "address-list")
@@ -251,5 +270,24 @@ def _filter_menu(path: str) -> Menu:
     return Menu(path, "a firewall rule", _filter, fields, {**QUIET, "reject-with": ANY}, must_fit=True)
 
 
+_OF_CONNECTIONS = (
+    "connection-state",
+    "connection-nat-state",
+    "connection-limit",
+    "out-interface",
+    "out-interface-list",
+)
+"""What is not known yet where raw looks."""
+
+
+def _raw_menu(path: str) -> Menu:
+    fields = {key: said for key, said in FILTER.fields.items() if key not in _OF_CONNECTIONS}
+    return Menu(path, "a firewall rule", _raw, fields, QUIET, must_fit=True)
+
+
 FILTER = _filter_menu("/ip firewall filter")
 FILTER_6 = _filter_menu("/ipv6 firewall filter")
+RAW_4 = _raw_menu("/ip firewall raw")
+RAW_6 = _raw_menu("/ipv6 firewall raw")
+OF_RULES = (FILTER, FILTER_6, RAW_4, RAW_6)
+"""Whose lines become firewall rules."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from weir.formats.report import quoted
-from weir.formats.routeros.menus.filter import FILTER, FILTER_6
+from weir.formats.routeros.menus.filter import OF_RULES
 from weir.formats.routeros.menus.lists import ADDRESS_LIST, ADDRESS_LIST_6, MEMBER, address_set_id
 from weir.formats.routeros.menus.nat import NAT
 from weir.formats.routeros.menus.router import Router
@@ -25,7 +25,7 @@ def say_what_rules_lack(router: Router) -> None:
     """Where a rule lets pass or translates less no more is to be said; others matter to those after them. For
     what is about more it is the other way round."""
     lacks = _Lacks(router)
-    for row in _in_force(router, FILTER, FILTER_6):
+    for row in _in_force(router, *OF_RULES):
         if row.get("action", "accept") != "accept":
             lacks.say(row, _STOPPED)
         if row.get("action", "accept") not in _ACTIONS_THAT_STOP:
@@ -51,7 +51,7 @@ class _Lacks:
         made = [rule for rules in router.order.values() for rule in rules]
         self._made = {line for rule in made for line in rule.lines}
         self._disabled = {line for rule in made if rule.body.get("disabled") for line in rule.lines}
-        adding = [row for row in _in_force(router, FILTER, FILTER_6) if _adds(row)]
+        adding = [row for row in _in_force(router, *OF_RULES) if _adds(row)]
         self._entries = self._missing("list", _in_force(router, ADDRESS_LIST, ADDRESS_LIST_6))
         self._adders = self._missing("address-list", adding)
         self._members = self._missing("list", _in_force(router, MEMBER))

@@ -202,9 +202,10 @@ class Router:
             self._named[kind, name] = self._free(kind, base)
         return self._named[kind, name]
 
-    def chain(self, name: str) -> str:
-        """What the chain is called here: INPUT is one of the user's own, and not the built-in input."""
-        return self.id_of(CHAIN, name, slug(name, CHAIN))
+    def chain(self, name: str, menu: str = "") -> str:
+        """What the chain is called here: INPUT is one of the user's own, and not the built-in input. A `menu`
+        has chains of its own."""
+        return self.id_of(CHAIN, (menu, name) if menu else name, slug(f"{menu} {name}".strip(), CHAIN))
 
     def _free(self, kind: str, base: str) -> str:
         if kind not in self._allocators:
