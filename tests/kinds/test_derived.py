@@ -13,6 +13,7 @@ from flask_smorest import Api
 
 from weir.cli.kinds import group_of
 from weir.fields import OBJECT_IDS, Choice, Flag, Host, Many, Table, Text, Whole
+from weir.http.describing import described
 from weir.http.reference import table
 from weir.http.resources.kinds import resource_of
 from weir.http.schemas.kinds import schemas_of
@@ -53,7 +54,7 @@ def document(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, object]]:
     app = Flask("bells")
     app.config.update(API_TITLE="Bells", API_VERSION="v1", OPENAPI_VERSION="3.1.0")
     api = Api(app)
-    api.register_blueprint(resource_of("bell", schemas_of("bell")))
+    api.register_blueprint(described(resource_of("bell", schemas_of("bell"))))
     return dict(api.spec.to_dict())
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An interface is made as one of several things: in JSON, patches, schemas and on the command line."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def test_a_patch_that_adds_another_case_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["Interface", "InterfaceInput", "InterfaceObject"])
 def test_the_schemas_are_one_of_the_cases(name: str) -> None:
-    schemas = describe()["components"]["schemas"]
+    schemas = json.loads(describe())["components"]["schemas"]
     said = schemas[name]["discriminator"]
     assert said["propertyName"] == "type" and tuple(said["mapping"]) == ONE_OF.names
     found = {case: schemas[place.rpartition("/")[2]] for case, place in said["mapping"].items()}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declaring an operation of the API: rule, scope, shapes and documentation in one place.
 
-Every operation states its scope; `weir.http.security` refuses whatever is not declared. The
-parsing and the OpenAPI document come from flask-smorest; answers are plain JSON objects, whose
-agreement with the documented shape is the contract tests' business, because dumping a page of 100
-queues through marshmallow costs more than reading them.
+Every operation states its scope; `weir.http.security` refuses whatever is not declared. Answers are plain
+JSON objects, whose agreement with the documented shape is the contract tests' business, because dumping a
+page of 100 queues through marshmallow costs more than reading them. The OpenAPI document is made of what is
+declared here when somebody asks for it (`weir.http.describing`): nobody who serves needs it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
-from flask import Response, request
-from flask_smorest import Blueprint
+from flask import Blueprint, Response, request
 from marshmallow import Schema
 
 from weir.http.parsing import BodyParser, read_object
@@ -46,6 +45,25 @@ class Operation:
     streams: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An operation as it was declared, for who describes it: the arguments of `Resource.operation`."""
+
+    view: Callable[..., Response]
+    method: str
+    rule: str
+    scope: str
+    answers: SchemaType | None
+    status: int
+    body: SchemaType | None
+    shape: SchemaType | None
+    query: SchemaType | None
+    media: Mapping[str, Any]
+    upload: Mapping[str, Any]
+    precondition: bool
+    also: Mapping[int, tuple[str, SchemaType | None]]
+
+
 def answer(
     body: Mapping[str, Any] | None, status: int = 200, *, etag: str | None = None, **headers: str
 ) -> Response:
@@ -61,14 +79,18 @@ def answer(
     return response
 
 
-class Resource(Blueprint):  # type: ignore[misc]  # flask-smorest has no types
+_PARSER = BodyParser()
+PREFIX = "/api/v1"
+
+
+class Resource(Blueprint):
     """A group of operations under one tag of the documentation."""
 
-    ARGUMENTS_PARSER = BodyParser()
-
     def __init__(self, name: str, description: str) -> None:
-        super().__init__(name, __name__, url_prefix="/api/v1", description=description)
+        super().__init__(name, __name__, url_prefix=PREFIX)
+        self.description = description
         self.operations: dict[str, Operation] = {}
+        self.declared: list[Declared] = []
 
     def operation(
         self,
@@ -100,35 +122,45 @@ class Resource(Blueprint):  # type: ignore[misc]  # flask-smorest has no types
             body_types += (PATCH_TYPE,)
 
         def decorate(view: View) -> View:
-            wrapped: Any = view
-            if query is not None:
-                wrapped = self.arguments(query, location="query", as_kwargs=False)(wrapped)
-            if body is not None:
-                wrapped = self.arguments(body, location="json")(wrapped)
-            if shape is not None:
-                wrapped = _with_object(wrapped)
-            wrapped = self.doc(**_documentation(view, method, scope, shape, upload, precondition))(wrapped)
-            for code, (description, schema) in (also or {}).items():
-                wrapped = self.alt_response(code, schema=schema, description=description, success=True)(
-                    wrapped
+            self.declared.append(
+                Declared(
+                    view,
+                    method,
+                    rule,
+                    scope,
+                    answers,
+                    status,
+                    body,
+                    shape,
+                    query,
+                    media or {},
+                    upload or {},
+                    precondition,
+                    also or {},
                 )
-            wrapped = self._with_response(wrapped, status, answers, media)
+            )
             self.operations[f"{self.name}.{view.__name__}"] = Operation(
                 scope, body_types, max_body_bytes, streams
             )
-            self.add_url_rule(rule, view.__name__, wrapped, methods=[method])
+            self.add_url_rule(rule, view.__name__, _parsed(view, query, body, shape), methods=[method])
             return view
 
         return decorate
 
-    def _with_response(
-        self, view: Any, status: int, answers: SchemaType | None, media: Mapping[str, Any] | None
-    ) -> Any:
-        for media_type, schema in (media or {}).items():
-            view = self.response(status, schema, content_type=media_type)(view)
-        if not media:
-            view = self.response(status, answers)(view)
-        return view
+
+def _parsed(
+    view: Callable[..., Response],
+    query: SchemaType | None,
+    body: SchemaType | None,
+    shape: SchemaType | None,
+) -> Callable[..., Any]:
+    """The view with what it is to get of the request: the body first, then the query."""
+    wrapped: Callable[..., Any] = view
+    if query is not None:
+        wrapped = _PARSER.use_args(query, location="query")(wrapped)
+    if body is not None:
+        wrapped = _PARSER.use_args(body, location="json")(wrapped)
+    return wrapped if shape is None else _with_object(wrapped)
 
 
 def _with_object(view: Any) -> Any:
@@ -139,37 +171,3 @@ def _with_object(view: Any) -> Any:
         return view(read_object(request.get_data(cache=True)), *args, **kwargs)
 
     return wrapper
-
-
-def _documentation(
-    view: Callable[..., Any],
-    method: str,
-    scope: str,
-    shape: SchemaType | None,
-    upload: Mapping[str, Any] | None,
-    precondition: bool,
-) -> dict[str, Any]:
-    documentation: dict[str, Any] = {"operationId": view.__name__}
-    if scope == PUBLIC:
-        documentation["security"] = []
-    else:
-        documentation["x-scope"] = scope
-    content = dict(upload or {})
-    if shape is not None:
-        content[PATCH_TYPE if method == "PATCH" else "application/json"] = shape
-    if content:
-        documentation["requestBody"] = {
-            "required": True,
-            "content": {media_type: {"schema": schema} for media_type, schema in content.items()},
-        }
-    if precondition:
-        documentation["parameters"] = [
-            {
-                "in": "header",
-                "name": "If-Match",
-                "required": False,
-                "schema": {"type": "string", "maxLength": 128},
-                "description": "The object's etag. Changing an existing object without it is refused (428).",
-            }
-        ]
-    return documentation

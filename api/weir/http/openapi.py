@@ -14,7 +14,7 @@ DEFAULT_PATH = Path(__file__).resolve().parents[3] / "docs" / "api" / "openapi.j
 
 def text() -> str:
     """The OpenAPI document, without opening a database."""
-    return json.dumps(describe(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(json.loads(describe()), indent=2, ensure_ascii=False) + "\n"
 
 
 def main(arguments: list[str]) -> None:

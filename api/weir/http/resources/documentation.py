@@ -5,31 +5,32 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any
 
 from flask import Response, current_app
 
 from weir.http import docspage
 from weir.http.endpoint import PUBLIC, Resource
+from weir.memory import give_back_soon
 
 resource = Resource("documentation", "This description.")
 
 
-def specification() -> dict[str, Any]:
+def _specification() -> str:
     """The OpenAPI document of the running application."""
-    document: dict[str, Any] = current_app.extensions["weir-openapi"]()
+    document: str = current_app.extensions["weir-openapi"]()
+    give_back_soon()
     return document
 
 
 @lru_cache(maxsize=1)
 def _page() -> str:
-    return docspage.render(specification())
+    return docspage.render(json.loads(_specification()))
 
 
 @resource.operation("GET", "/openapi.json", scope=PUBLIC, media={"application/json": {"type": "object"}})
 def get_openapi() -> Response:
     """This API as an OpenAPI 3 document"""
-    return Response(json.dumps(specification(), ensure_ascii=False), mimetype="application/json")
+    return Response(_specification(), mimetype="application/json")
 
 
 @resource.operation("GET", "/docs", scope=PUBLIC, media={"text/html": {"type": "string"}})
