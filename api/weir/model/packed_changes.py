@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from sys import intern
 from typing import Any
 
 from weir.model.document import Change, Document
@@ -54,6 +55,7 @@ class PackedChanges(LazyList[Change]):
 
     def _of_queue(self, place: int) -> Change:
         queue_id, values = self._queues.values(place)
+        queue_id = intern(queue_id)  # who looks twice, or knows the id from elsewhere, makes no copy of it
         return Change("queue", queue_id, self._document.queue(queue_id), self._queues.new(queue_id, values))
 
     @property

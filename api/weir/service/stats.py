@@ -8,7 +8,6 @@ agent knows (interfaces, CPU) then stands still and is marked stale.
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -102,7 +101,6 @@ class StatsService:
         self._fanout: Fanout[Wanted] = Fanout(max_streams)
         self._counters: Counters | None = None
         self._generation = -1
-        self._slots: dict[str, int] = {}
         self._config_changed = False
         self._leases_told: int | None = None
         """The number of the last change of a lease that streams know of; None: nobody asks."""
@@ -235,13 +233,11 @@ class StatsService:
 
     def _follow_slots(self, answer: Json, counters: Counters) -> None:
         """The agent tells what changed since the generation that we know, or everything (`full`)."""
+        figures = self._figures
         if answer.get("full", True):
-            self._slots = _interned(answer["slots"])
+            figures.set_slots(answer["slots"], counters)
         else:
-            for queue_id in answer.get("removed", ()):
-                self._slots.pop(queue_id, None)
-            self._slots.update(_interned(answer["slots"]))
-        self._figures.set_slots(self._slots, counters)
+            figures.change_slots(answer["slots"], answer.get("removed", ()), counters)
         self._generation = answer["generation"]
 
     def _map(self, layout: Json, descriptors: list[int]) -> None:
@@ -408,8 +404,3 @@ def _figures(archive_path: Path | None) -> QueueFigures:
     from weir.service.sampling import queue_figures
 
     return queue_figures(archive_path)
-
-
-def _interned(slots: dict[str, int]) -> dict[str, int]:
-    """With the ids that the document holds as well, instead of 100,000 copies."""
-    return {sys.intern(queue_id): slot for queue_id, slot in slots.items()}

@@ -82,6 +82,7 @@ class QueueFigures:
             renewed = np.repeat(keys[::2] != _fitted(self._keys, lines // 2), 2)
             self._rates.resize(parents, renewed)
             self._keys = keys[::2].copy()
+            # The ids that the document holds as well, instead of 100,000 copies.
             fitting = {sys.intern(name): slot for name, slot in slots.items() if 0 < slot * 2 < lines}
             self._slot_of = fitting
             self._id_of = [None] * (lines // 2)
@@ -90,6 +91,12 @@ class QueueFigures:
             self._slots = np.fromiter(fitting.values(), np.int64, len(fitting))
             if len(fitting) <= self._seconds.capacity:
                 self._seconds.watch(fitting.values())
+
+    def change_slots(self, slots: Mapping[str, int], removed: Iterable[str], counters: Counters) -> None:
+        """As `set_slots`, where these came or moved, and these are gone."""
+        gone = {*removed, *slots}
+        kept = {name: slot for name, slot in self._slot_of.items() if name not in gone}
+        self.set_slots({**kept, **slots}, counters)
 
     def _follow(self, keys: U64) -> None:
         """History moves with its queue's key when slots were dealt again."""
