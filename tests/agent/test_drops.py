@@ -21,7 +21,9 @@ from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
 from weir.model.objects import Pair, Queue
 from weir.model.problem import Unavailable
+from weir.service.types import Principal
 
+BY = Principal(0, "test", "admin", "local", "test", "test", 0)
 M = 1_000_000
 FAR = "203.0.113.1"
 PAYLOAD = bytes(200)
@@ -127,6 +129,28 @@ def is_told(parts: Context) -> bool:
 
 def waiting(rig: Rig) -> bool:
     return any(item.get("backlog") for item in rig.json("tc", "-s", "-j", "qdisc", "show"))
+
+
+def counted(parts: Context) -> dict[tuple[str, str], int | None]:
+    """Packets by chain and the first words of each rule."""
+    found = parts.service.decisions.ruleset(BY)
+    assert found.uncounted == ""
+    return {(rule.chain, rule.decider.text.partition(":")[2].strip()): rule.packets for rule in found.rules}
+
+
+def test_rules_that_nobody_typed_count_what_they_let_pass(rig: Rig, parts: Context) -> None:
+    configure(rig, "police")
+    inside, asked = (
+        ("forward", "answers to what was asked inside"),
+        ("input", "answers to what the router asked"),
+    )
+    leaves = ("postrouting", "IPv4 leaves with the WAN's address")
+    before = counted(parts)
+    rig.run("ping", "-c4", "-i0.2", "-W2", "-I", PLAIN, FAR, namespace=rig.client_ns)
+    rig.run("ping", "-c3", "-i0.2", "-W2", FAR)
+    after = counted(parts)
+    passed = {rule: (after[rule] or 0) - (before[rule] or 0) for rule in (inside, asked, leaves)}
+    assert passed == {inside: 4, asked: 3, leaves: 2}
 
 
 @pytest.mark.parametrize("shaper", ["police", "htb"])

@@ -72,6 +72,8 @@ class Agent(FakeAgent):
     """The fake agent with what the sampler asks; every queue it holds gets a slot."""
 
     drops: ClassVar[dict[str, Any]] = {"counted": [], "unseen": {}}
+    rule_counters: ClassVar[dict[str, tuple[int, int]]] = {}
+    """Packets and bytes of the firewall's counters."""
     mode = "police"
     """How wan0 shapes."""
     tree_drops: tuple[tuple[str, int, int, int], ...] | None = ()
@@ -163,7 +165,11 @@ class Agent(FakeAgent):
     """It repeats what it was asked for: there is a journal, and no entry in it."""
 
     def _dropped(self) -> dict[str, Handler]:
-        return {"drops": lambda _params, _peer: self.drops, "tree_drops": self._tree}
+        return {
+            "drops": lambda _params, _peer: self.drops,
+            "tree_drops": self._tree,
+            "rule_counters": lambda _params, _peer: {"counters": self.rule_counters},
+        }
 
     def _tree(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         if self.tree_drops is None:

@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.http.world import Client, World
 from tests.kinds.toys import Toy, toy
+from weir.model.document import Document
+from weir.parts import FIREWALL
+from weir.parts.firewall import rule_text
 
 INTERNET = "198.51.100.7"
 
@@ -217,7 +221,20 @@ def test_every_rule_is_listed_in_its_place_with_what_made_it(router: Toy) -> Non
 def test_the_rule_that_decides_is_one_of_those_listed(router: Toy) -> None:
     decided = asked(router, "10.64.0.7", INTERNET, protocol="tcp", port=25)["decided_by"]
     listed = router.api("GET", "/firewall/ruleset", query_string={"chain": "forward"}).json["items"]
-    assert {"chain": "forward", **decided} in listed
+    assert {"chain": "forward", "packets": None, "bytes": None, **decided} in listed
+
+
+def test_packets_are_told_of_each_rule_that_has_a_counter_and_why_they_are_not(router: Toy) -> None:
+    """Also of those that nobody typed."""
+    document = Document(router.world.agent.kernel.values())
+    rules = [rule for rule in FIREWALL.wanted(document) if rule.chain == "input"]
+    (asked,) = (rule for rule in rules if rule.comment.startswith("answers to what the router asked"))
+    router.world.agent.rule_counters = {asked.counter: (7, 840), "r_block": (2, 120)}
+    found = router.api("GET", "/firewall/ruleset", query_string={"chain": "input"}).json
+    counted = {item["text"]: (item["packets"], item["bytes"]) for item in found["items"]}
+    assert counted[rule_text(asked)] == (7, 840) and (2, 120) in counted.values()
+    assert found["uncounted"] is None
+    assert "7    840  input accept from wan0: answers" in router.weir("firewall", "ruleset", "input")
 
 
 def test_a_chain_that_there_is_not_is_named_with_those_that_there_are(router: Toy) -> None:
@@ -275,3 +292,13 @@ def test_what_is_no_time_is_named(router: Toy, at: str) -> None:
 def test_the_command_says_which_rule_rests(router: Toy) -> None:
     told = router.weir("firewall", "decide", "10.64.0.7", INTERNET, "udp", "53", "--at", f"{SATURDAY}T09:00")
     assert f"Not at {SATURDAY} 09:00: forward reject: rule school, at 08:00-13:00 mon,fri" in told
+
+
+def test_without_the_agent_rules_are_listed_and_it_says_that_their_packets_are_not_known(
+    world: World, api: Client
+) -> None:
+    assert api("PUT", "/interfaces/wan0", {"role": "wan"}).status_code == 201
+    world.agent.__exit__(None, None, None)
+    found = api("GET", "/firewall/ruleset").json
+    assert found["total"] > 5 and {item["packets"] for item in found["items"]} == {None}
+    assert "agent" in found["uncounted"]

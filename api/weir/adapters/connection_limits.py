@@ -115,7 +115,8 @@ def refused_packets() -> tuple[int, int]:
     """Packets dropped since the table was made, because the class was full, and because the source had too
     many connections; 0 where there is no table. Raises as `refused`."""
     counts = of_rules(TABLE)
-    return counts.get("full", 0), counts.get("refused", 0)
+    full, refused = (counts[name].packets if name in counts else 0 for name in ("full", "refused"))
+    return full, refused
 
 
 def refused_of_class(slot: int) -> int:

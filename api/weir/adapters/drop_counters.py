@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from weir.adapters import rtnl_dump
 from weir.adapters.nft_elements import ask_objects
@@ -20,7 +21,7 @@ from weir.adapters.tc import HTB_MAJOR, HTB_OWN
 from weir.model.problem import Unavailable
 
 _OBJECT_NAME, _OBJECT_DATA = 2, 4
-_PACKETS = 2
+_BYTES, _PACKETS = 1, 2
 _GET_QDISC = 38
 _TC = struct.Struct("=BxxxiIII")
 _ROOT = 0xFFFF_FFFF
@@ -64,14 +65,22 @@ class QdiscDrops:
     leaves: Mapping[int, int]
 
 
-def of_rules(table: str) -> dict[str, int]:
-    """Packets that the named counters of a table of ours counted. Raises `Unavailable`, `ApplyFailed`."""
+class Passed(NamedTuple):
+    """What a named counter has counted since it was made."""
+
+    packets: int
+    bytes: int
+
+
+def of_rules(table: str) -> dict[str, Passed]:
+    """What the named counters of a table of ours counted. Raises `Unavailable`, `ApplyFailed`."""
     found = {}
     for attributes in ask_objects(table):
         name = attributes.get(_OBJECT_NAME, b"").rstrip(b"\0").decode()
         data = rtnl_dump.attributes(attributes.get(_OBJECT_DATA, b""))
-        if name and _PACKETS in data:
-            found[name] = int.from_bytes(data[_PACKETS], "big")
+        if name and _PACKETS in data and _BYTES in data:
+            counted = (int.from_bytes(data[number], "big") for number in (_PACKETS, _BYTES))
+            found[name] = Passed(*counted)
     return found
 
 

@@ -59,7 +59,11 @@ class Drops:
         self._of_bounded = of_bounded
 
     def table(self) -> dict[str, Handler]:
-        return {"drops": self._answer, "tree_drops": self._tree}
+        return {"drops": self._answer, "tree_drops": self._tree, "rule_counters": self._of_rules}
+
+    def _of_rules(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
+        """Packets and bytes of the firewall's named counters. Raises `Unavailable`, `ApplyFailed`."""
+        return {"counters": drop_counters.of_rules(TABLE)}
 
     def _answer(self, _params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         """What could not be asked is in `unseen`, with the reason; the rest goes on."""
@@ -103,9 +107,9 @@ class Drops:
             return
         rules = running.compiled.of(FIREWALL)
         owners = {rule.counter: rule for rule in rules if rule.counter and rule.verdict in _VERDICTS}
-        packets = drop_counters.of_rules(TABLE) if owners else {}
+        counted = drop_counters.of_rules(TABLE) if owners else {}
         for name, rule in owners.items():
-            yield Counted(*_owner(rule), "", packets.get(name, 0))
+            yield Counted(*_owner(rule), "", counted[name].packets if name in counted else 0)
 
     def _interfaces(self) -> Iterator[Counted]:
         """What the kernel's own counters of a device say."""

@@ -49,8 +49,13 @@ def ruleset(chain: str | None) -> None:
     if session.json:
         output.show_json(found)
         return
-    for item in found["items"]:
-        click.echo(item["text"])
+    rows = [
+        [*("" if item[name] is None else f"{item[name]:,}" for name in ("packets", "bytes")), item["text"]]
+        for item in found["items"]
+    ]
+    output.table(["packets", "bytes", "rule"], rows, right=(0, 1))
+    if found["uncounted"]:
+        click.echo(f"Not counted: {found['uncounted']}.")
     left_out = found["total"] - len(found["items"])
     if left_out:
         click.echo(f"{left_out:,} more are not listed: ask for one chain.")

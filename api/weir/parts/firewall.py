@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2s
 
 from weir.kinds.firewall import Firewall
 from weir.kinds.sets import SetEntry
@@ -31,6 +32,7 @@ from weir.parts.tunnels import let_in
 from weir.parts.zones import ESTABLISHED, NEIGHBOUR_DISCOVERY, Zones, apart, between, to_router, without_zone
 
 DHCPV6_CLIENT_PORT = 546
+_COUNTED = ("accept", "masquerade")
 _NAMED = 4
 """So many networks of a rule are named where it is told."""
 
@@ -110,7 +112,17 @@ class FirewallPart(ReplacedPart[Rules]):
 
 
 def _wanted(document: Document, lengths: Lengths) -> Rules:
-    return Rules.of(_all_rules(document, lengths), lengths)
+    return Rules.of(map(_with_counter, _all_rules(document, lengths)), lengths)
+
+
+def _with_counter(rule: PacketRule) -> PacketRule:
+    """What passes by a rule that nobody typed is counted, too. What there is of it in the kernel more than
+    once, such as for each family, has counters of its own; but for the two names of packets in VRFs."""
+    if rule.counter or rule.bounds or rule.verdict not in _COUNTED:
+        return rule
+    tells = (rule.verdict, rule.comment, str(rule.family), rule.made_by, rule.nat, rule.protocol)
+    tail = blake2s("\0".join(tells).encode(), digest_size=6).hexdigest()
+    return replace(rule, counter=f"{FIXED_COUNTERS}{rule.chain}_{tail}")
 
 
 def _is_policed(document: Document, policy: Firewall) -> bool:

@@ -100,7 +100,7 @@ class PacketRule:
     rate_per_s: int = 0
     burst: int = 0
     counter: str = ""
-    """Its named counter: of what people configured, and of what drops."""
+    """Its named counter: of what people configured, and of what passes packets on or drops them."""
     target: str = ""
     """The chain to jump to, the set to add to, or the first words of a line in the log."""
     nat: str = ""

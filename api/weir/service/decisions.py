@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,7 +11,7 @@ from weir.kinds.firewall_rule import RAW
 from weir.model.address import parse_host, split_address
 from weir.model.document import Document
 from weir.model.prefix import parse_prefix
-from weir.model.problem import Invalid, NotFound
+from weir.model.problem import Invalid, NotFound, Problem
 from weir.parts import FIREWALL
 from weir.parts.admission import LOOPBACK
 from weir.parts.decision import Members, Packet, Rules, Verdict, Walk, redirected, source_behind
@@ -20,6 +21,7 @@ from weir.service.configuration import ConfigService
 from weir.service.deciders import Decider, configured_way, decider, names_in_rules, now_local
 from weir.service.permissions import requires
 from weir.service.types import Principal
+from weir.wire.client import AgentClient
 
 INPUT, FORWARD, OUTPUT = "input", "forward", "output"
 
@@ -78,17 +80,30 @@ MAX_LISTED = 5000
 
 
 @dataclass(frozen=True, slots=True)
+class ListedRule:
+    """`packets` and `bytes` that matched since its counter was made; None: it has none, or nobody knows."""
+
+    chain: str
+    decider: Decider
+    packets: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Ruleset:
-    """Rules by chain, in the order in which packets meet them, with what made each; `total` there are."""
+    """Rules by chain, in the order in which packets meet them, with what made each; `total` there are.
+    `uncounted` says why the counters are not known, "" = they are."""
 
     revision: int
-    rules: tuple[tuple[str, Decider], ...]
+    rules: tuple[ListedRule, ...]
     total: int
+    uncounted: str
 
 
 class DecisionService:
-    def __init__(self, config: ConfigService) -> None:
+    def __init__(self, config: ConfigService, agent: AgentClient) -> None:
         self._config = config
+        self._agent = agent
         self._known: tuple[int, Rules] | None = None
 
     @requires("config.read")
@@ -117,8 +132,19 @@ class DecisionService:
             raise NotFound(text, code="unknown-chain", path="chain")
         asked = [rule for rule in rules if chain in (None, rule.chain)]
         ordered = sorted(asked, key=lambda rule: chains.index(rule.chain))
-        listed = tuple((rule.chain, decider(rule, rule.chain)) for rule in ordered[:MAX_LISTED])
-        return Ruleset(revision, listed, len(ordered))
+        counters, uncounted = self._counters()
+        listed = tuple(
+            ListedRule(rule.chain, decider(rule, rule.chain), *counters.get(rule.counter, (None, None)))
+            for rule in ordered[:MAX_LISTED]
+        )
+        return Ruleset(revision, listed, len(ordered), uncounted)
+
+    def _counters(self) -> tuple[Mapping[str, tuple[int, int]], str]:
+        """Packets and bytes by counter; and why they are not known, "" = they are."""
+        try:
+            return self._agent.call("rule_counters")["counters"], ""
+        except Problem as problem:
+            return {}, problem.message
 
 
 class _Way:

@@ -96,7 +96,7 @@ class Service:
         self.tools = ToolService(agent, self.audit, self.speed)
         self.alerts = AlertService(agent, self.audit)
         self.sets = SetService(agent, self.audit)
-        self.decisions = DecisionService(self.config)
+        self.decisions = DecisionService(self.config, agent)
         self.path = PathService(agent, self.config, self.candidates, self.decisions, self.audit)
         self.leases = LeaseService(agent)
         self.updates = UpdateService(agent, self.audit, database.parent / "uploads")

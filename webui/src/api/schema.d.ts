@@ -4761,7 +4761,9 @@ export interface paths {
         };
         /**
          * List every rule that runs
-         * @description Also those that the firewall's policy, zones, NAT rules and services add to the firewall rules.
+         * @description Also those that the firewall's policy, zones, NAT rules and services add to the firewall rules. What the
+         *     fast path forwards meets no rule again and is in no counter; in NAT chains the first packet of each
+         *     connection counts.
          */
         get: operations["list_firewall_ruleset"];
         put?: never;
@@ -15325,12 +15327,17 @@ export interface components {
             id: string | null;
             text: string;
             chain: string;
+            /** @description That matched since the rule is there. null: it is not counted. */
+            packets: number | null;
+            bytes: number | null;
         };
         Ruleset: {
             revision: number;
             items: components["schemas"]["RulesetRule"][];
             /** @description An answer lists 5,000 at most; ask for one chain then. */
             total: number;
+            /** @description Why the counters are not known; null: they are. */
+            uncounted: string | null;
         };
         WhyQueue: {
             id: string;

@@ -33,8 +33,20 @@ def decide_firewall(query: dict[str, Any]) -> Response:
 def list_firewall_ruleset(query: dict[str, Any]) -> Response:
     """List every rule that runs
 
-    Also those that the firewall's policy, zones, NAT rules and services add to the firewall rules.
+    Also those that the firewall's policy, zones, NAT rules and services add to the firewall rules. What the
+    fast path forwards meets no rule again and is in no counter; in NAT chains the first packet of each
+    connection counts.
     """
     found = service().decisions.ruleset(me(), **query)
-    items = [{"chain": chain, **asdict(decider)} for chain, decider in found.rules]
-    return answer({"revision": found.revision, "items": items, "total": found.total})
+    items = [
+        {"chain": rule.chain, "packets": rule.packets, "bytes": rule.bytes, **asdict(rule.decider)}
+        for rule in found.rules
+    ]
+    return answer(
+        {
+            "revision": found.revision,
+            "items": items,
+            "total": found.total,
+            "uncounted": found.uncounted or None,
+        }
+    )

@@ -88,6 +88,11 @@ class RulesetQuery(Query):
 
 class RulesetRule(Decider):
     chain = fields.String()
+    packets = fields.Integer(
+        allow_none=True,
+        metadata={"description": "That matched since the rule is there. null: it is not counted."},
+    )
+    bytes = fields.Integer(allow_none=True)
 
 
 class Ruleset(Answer):
@@ -96,3 +101,6 @@ class Ruleset(Answer):
     revision = fields.Integer()
     items = fields.List(fields.Nested(RulesetRule))
     total = fields.Integer(metadata={"description": "An answer lists 5,000 at most; ask for one chain then."})
+    uncounted = fields.String(
+        allow_none=True, metadata={"description": "Why the counters are not known; null: they are."}
+    )

@@ -10,7 +10,7 @@ import { CONFIG } from "@/api/queries";
 import type { components } from "@/api/schema";
 import { SimpleTable, type Column } from "@/table/SimpleTable";
 import { Note, Skeleton } from "@/ui/blocks";
-import { countText, plural } from "@/ui/format";
+import { bytesText, countText, plural } from "@/ui/format";
 import classes from "./Decision.module.css";
 import { MadeBy } from "./MadeBy";
 
@@ -20,12 +20,16 @@ type Placed = Rule & { place: number };
 /** What people typed can be changed in its list; the rest follows from something else. */
 const TYPED = "firewall-rule";
 
+/** A rule that only leads on, or sets something, has no counter. */
+const counted = (count: number | null | undefined, text: (count: number) => string) =>
+  count == null ? "" : text(count);
+
 const COLUMNS: readonly Column<Placed>[] = [
   { id: "place", title: "Place", numeric: true, render: (rule) => countText(rule.place) },
   {
     id: "text",
     title: "Rule",
-    width: "75%",
+    width: "60%",
     render: (rule) => (
       <span>
         {rule.kind === TYPED ? null : <IconLock size={13} className="dim" role="img" aria-label="locked" />}{" "}
@@ -33,6 +37,8 @@ const COLUMNS: readonly Column<Placed>[] = [
       </span>
     ),
   },
+  { id: "packets", title: "Packets", numeric: true, render: (rule) => counted(rule.packets, countText) },
+  { id: "bytes", title: "Bytes", numeric: true, render: (rule) => counted(rule.bytes, bytesText) },
   { id: "by", title: "Made by", render: (rule) => <MadeBy {...rule} words={rule.id ?? ""} /> },
 ];
 
@@ -64,7 +70,7 @@ function Rules() {
       </Note>
     );
   if (!query.data) return <Skeleton lines={6} />;
-  const { items, total } = query.data;
+  const { items, total, uncounted } = query.data;
   const chains = [...new Set(items.map((rule) => rule.chain))].sort((a, b) => placeOf(a) - placeOf(b));
   const chain = chains.includes(asked) ? asked : chains[0];
   const rows = items
@@ -85,6 +91,7 @@ function Rules() {
           a chain lists them.
         </Note>
       ) : null}
+      {uncounted ? <Note severity="warning">Packets are not known: {uncounted}</Note> : null}
       <div className={classes.rules}>
         <SimpleTable
           caption={`Rules of ${chain ?? "no chain"}`}
@@ -95,7 +102,8 @@ function Rules() {
       </div>
       <p className="dim">
         These are the rules of the configuration that runs, not of what is pending. Locked ones follow from
-        what made them.
+        what made them. Packets are counted since a rule is there; what the fast path forwards meets no rule
+        again, and in the chains of NAT only the first packet of a connection does.
       </p>
     </>
   );
