@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from unittest.mock import patch
 
@@ -24,7 +25,7 @@ from weir.compiler import (
     update,
 )
 from weir.model.document import Change, Document
-from weir.model.objects import Pair, Queue
+from weir.model.objects import Pair, Queue, TimeWindow
 
 NOON = datetime(2026, 1, 5, 12, 0)
 
@@ -120,7 +121,8 @@ def test_it_leads_where_a_plan_made_now_leads(
     assert kernel == kernel_of(running)
     assert state(running) == state(compile_document(after, SlotAllocation(), now))
     used = [spec.slot for spec in running.tables.by_id.values()]
-    assert len(set(used)) == len(used)
+    draft = running.allocation.draft()
+    assert sorted([*used, *draft._freed]) == list(range(1, draft.next_unused)), "each slot has one owner"
 
 
 def test_another_rate_elsewhere_leaves_a_plan_as_it_is(document: Document, running: Compiled) -> None:
@@ -155,6 +157,21 @@ def test_a_plan_with_new_queues_is_unfit_after_others_took_slots(
     missed = moved(running, document, theirs)
     ahead.document.apply(theirs)
     with pytest.raises(Unfit):
+        ahead.follow(running, [missed], NOON)
+
+
+def test_a_plan_is_unfit_where_time_made_another_fork_of_what_runs() -> None:
+    at_noon = TimeWindow(720, 1440, ("mon",))
+    every, far = Queue("q0", "q0", ("0.0.0.0/0",), position=1, time=at_noon), "198.51.100.0/24"
+    document = Document([every, Queue("q1", "q1", ("0.0.0.0/0",), dst=far, time=at_noon)])
+    running = compile_document(document, SlotAllocation(), MONDAY_MORNING)
+    gone = [Change("queue", "q0", every, replace(every, target=()))]
+    after = document.copy()
+    after.apply(gone)
+    ahead = PlanAhead(running.copy(), after, gone, MONDAY_MORNING)
+    assert not ahead.plan.shaping, "it takes no slot yet"
+    missed = moved(running, document, [], NOON)
+    with pytest.raises(Unfit, match="fork"):
         ahead.follow(running, [missed], NOON)
 
 

@@ -76,10 +76,16 @@ class PlanAhead:
         self.plan = replace(self.plan, shaping=shaping, outcome=outcome)
 
     def _require_same_slots(self, running: Compiled, touched: _Touched) -> None:
+        """What the plan took or released is in its draft. What the missed changes did is in `running`: what
+        they did here has to be the same, as nothing else accounts for it."""
         for class_id in touched.classes:
             ours, theirs = self._reached.tables.by_id.get(class_id), running.tables.by_id.get(class_id)
-            if ours is not None and theirs is not None and ours.slot != theirs.slot:
-                raise Unfit(f"class {class_id} has another slot by now")
+            if ours is None or theirs is None:
+                is_same = self._slots.is_used or ours is theirs
+            else:
+                is_same = ours.slot == theirs.slot
+            if not is_same:
+                raise Unfit(f"class {class_id} has another slot by now, or none")
 
 
 def _require_small(missed: Missed) -> SlotDraft:
