@@ -165,7 +165,7 @@ def test_one_of_many_rules_is_a_few_messages_and_no_program(
     a counter or chain that comes or goes; also where ports forward what rules let pass."""
     rules = many()
     for ports in some_ports():
-        more = 6 if ports else 0  # the flow table, made again with the rule that enters connections
+        more = 10 if ports else 0  # the flow table, made again with the rules about who enters it
         before = rules
         brought(wanted_of(Document(before), ports), firewall)
         changes = {

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -42,9 +42,9 @@ def rig() -> Iterator[Rig]:
 @pytest.fixture(autouse=True)
 def behind_nat(rig: Rig) -> None:
     """NAT, the firewall and one customer whose limit nobody reaches; its counters start at 0."""
-    for kind, name in (("queue", "client"), ("firewall-rule", "early")):
+    for name in (("queue", "client"), ("firewall-rule", "early"), ("firewall-rule", "blocked")):
         with suppress(Exception):
-            rig.commit(delete=[(kind, name)])
+            rig.commit(delete=[name])
     rig.commit(lan(), wan(), Firewall(), customer(50))
 
 
@@ -134,6 +134,50 @@ def _delivered(sender: socket.socket, receiver: socket.socket, packets: int) -> 
             receiver.recv(64)
             count += 1
     return count
+
+
+def answered(asker: socket.socket, server: socket.socket, packets: int) -> int:
+    """How many answers arrive, each asked for alone, as the kernel sees both directions take turns."""
+    count = 0
+    for _ in range(packets):
+        asker.sendto(b"asked", (SERVER, server.getsockname()[1]))
+        with suppress(TimeoutError):
+            _, source = server.recvfrom(64)
+            server.sendto(b"answered", source)
+            asker.recv(64)
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["before", "after"])
+def test_a_rule_against_answers_alone_holds_beside_the_fast_path(rig: Rig, is_first: bool) -> None:
+    """Of a connection that it lets begin, which is there `before` or comes `after` it: the flow table would
+    take both directions for what the other one was let do."""
+    blocked = FirewallRule("blocked", chain="forward", action="drop", source=(f"{SERVER}/32",))
+    elsewhere = replace(blocked, source=("198.51.100.7/32",))
+    rig.commit(elsewhere)
+    with bound(rig.client_ns, CLIENT) as asker, bound(rig.internet, SERVER, UNSOLICITED_PORT) as server:
+        asker.settimeout(0.2)
+        server.settimeout(0.5)
+        if is_first:
+            rig.commit(blocked)
+        else:
+            until("XDP forwards answers", lambda: answered(asker, server, 5) and carried(rig)[0] > 0)
+            assert answered(asker, server, 20) == 20
+            rig.commit(blocked)
+        assert answered(asker, server, 10) == 0
+        rig.commit(elsewhere)
+        until("answers arrive again", lambda: answered(asker, server, 5) == 5)
+        before = carried(rig)
+        assert answered(asker, server, 20) == 20
+        fast, all_bytes = (now - then for now, then in zip(carried(rig), before, strict=True))
+        assert fast > 0.9 * all_bytes, "both directions are fast where nothing stands in their way"
+
+
+def carried(rig: Rig) -> tuple[int, int]:
+    """Bytes of the customer, both directions: by XDP, and all."""
+    lines = [rig.counters("client", direction) for direction in DIRECTIONS]
+    return sum(line["fast_bytes"] for line in lines), sum(line["bytes"] for line in lines)
 
 
 def test_a_change_of_the_firewall_makes_connections_show_themselves_again(rig: Rig) -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from weir.adapters.nft_turns import without_turn
+
 Expression = dict[str, Any]
 
 
 def canonical(expression: Expression) -> str:
-    """One text per meaning: handles, counters' values and the order of set members do not count."""
-    return json.dumps(_normal(expression), sort_keys=True, separators=(",", ":"))
+    """One text per meaning: handles, counters' values, turns and the order of set members do not count."""
+    return json.dumps(_normal(without_turn(expression)), sort_keys=True, separators=(",", ":"))
 
 
 _IN_ORDER = ("&", "range")

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from weir.adapters.nft_turns import is_of_turn, of_one_turn
 from weir.parts.delta import common_ends
 
 FAMILY, TABLE = "inet", "weir"
@@ -72,13 +73,13 @@ def commands(held: Table | None, wanted: Table | None) -> list[Command]:
     before = held or Table({})
     refilled = _refilled(before, wanted)
     resets_flows = before.flow_devices != wanted.flow_devices or bool(refilled & _seen_by_flows(wanted))
-    fresh = None
+    fresh: Collection[Rule] = ()
     if resets_flows and (before.flow_devices or wanted.flow_devices):
         refilled |= {FLOW_CHAIN} & (before.chains.keys() | wanted.chains.keys())
-        fresh = _flow_rule(wanted)
+        fresh = _flow_rules(wanted)
     edits = {name: edit for name in refilled if (edit := _edit_of(name, before, wanted, fresh)) is not None}
     refilled -= edits.keys()
-    return [
+    steps = [
         *start,
         *(_taken_out(name, handle) for name, edit in sorted(edits.items()) for handle in edit.gone),
         *_emptied(before, wanted, refilled, resets_flows),
@@ -86,6 +87,7 @@ def commands(held: Table | None, wanted: Table | None) -> list[Command]:
         *_filled(wanted, refilled),
         *(command for name, edit in sorted(edits.items()) for command in edit.put_in(name)),
     ]
+    return of_one_turn(steps)
 
 
 class _Edit(NamedTuple):
@@ -102,13 +104,13 @@ class _Edit(NamedTuple):
             yield _rule(chain, rule, "insert", handle=handle) if handle else _rule(chain, rule)
 
 
-def _edit_of(name: str, held: Table, wanted: Table, fresh: Rule | None) -> _Edit | None:
-    """None where a chain is better filled again. A rule that is `fresh` does not stay, although it is asked
-    for: it is made again."""
+def _edit_of(name: str, held: Table, wanted: Table, fresh: Collection[Rule]) -> _Edit | None:
+    """None where a chain is better filled again. Rules that are `fresh` do not stay, although they are asked
+    for: they are made again."""
     old, new = held.chains.get(name), wanted.chains.get(name)
     if old is None or new is None or _head(old) != _head(new) or len(old.handles) != len(old.rules):
         return None
-    stays = [(at, to) for at, to in _staying(old.rules, new.rules) if new.rules[to] != fresh]
+    stays = [(at, to) for at, to in _staying(old.rules, new.rules) if new.rules[to] not in fresh]
     if len(old.rules) + len(new.rules) - 2 * len(stays) > MOST_EDITS:
         return None
     kept = {at for at, _ in stays}
@@ -147,11 +149,15 @@ def _staying(old: Sequence[Rule], new: Sequence[Rule]) -> list[tuple[int, int]]:
     return [*first, *reversed(between), *last]
 
 
-def _flow_rule(table: Table) -> Rule | None:
-    """The rule that names the flow table, which goes and comes with it."""
+def _flow_rules(table: Table) -> Collection[Rule]:
+    """Those that come and go with the flow table: what names it, and what says who may enter it."""
     chain = table.chains.get(FLOW_CHAIN)
     rules = () if chain is None else chain.rules
-    return next((rule for rule in rules if any(text.startswith('{"flow":') for text in rule[1])), None)
+    return [rule for rule in rules if any(map(_is_of_flows, rule[1]))]
+
+
+def _is_of_flows(text: str) -> bool:
+    return text.startswith('{"flow":') or is_of_turn(text)
 
 
 def _taken_out(chain: str, handle: int) -> Command:
@@ -233,19 +239,16 @@ def flow_reset(table: Table) -> list[Command]:
         return []
     chain = table.chains[FLOW_CHAIN]
     devices = list(table.flow_devices)
-    edit = _edit_of(FLOW_CHAIN, table, table, _flow_rule(table))
+    edit = _edit_of(FLOW_CHAIN, table, table, _flow_rules(table))
     made = (
         _command("delete", "flowtable", FLOW_TABLE),
         _command("add", "flowtable", FLOW_TABLE, hook="ingress", prio=0, dev=devices),
     )
     if edit is None:
-        return [
-            _command("flush", "chain", FLOW_CHAIN),
-            *made,
-            *(_rule(FLOW_CHAIN, rule) for rule in chain.rules),
-        ]
+        refilled = (_rule(FLOW_CHAIN, rule) for rule in chain.rules)
+        return of_one_turn([_command("flush", "chain", FLOW_CHAIN), *made, *refilled])
     gone = [_taken_out(FLOW_CHAIN, handle) for handle in edit.gone]
-    return [*gone, *made, *edit.put_in(FLOW_CHAIN)]
+    return of_one_turn([*gone, *made, *edit.put_in(FLOW_CHAIN)])
 
 
 def _head(chain: Chain) -> dict[str, Any]:

@@ -44,11 +44,13 @@ _FLAGS = {"fin": 1, "syn": 2, "rst": 4, "psh": 8, "ack": 16, "urg": 32, "ecn": 6
 _DSCP = {"ip": (1, 1, 2), "ip6": (0, 2, 6)}
 """Where its bits are: offset and size in bytes, and by how many bits they are shifted."""
 _ETHERNET = 1
-_CT = {"state": 0, "status": 2}
+_CT = {"state": 0, "direction": 1, "status": 2, "mark": 3}
+_DIRECTIONS = {"original": b"\0", "reply": b"\1"}
 _CT_BITS = {
     "state": {"invalid": 1, "established": 2, "related": 4, "new": 8, "untracked": 64},
     "status": {"confirmed": 8, "snat": 16, "dnat": 32},
 }
+_MARK = {"ct": {"key": "mark"}}
 _VERDICTS = {"drop": 0, "accept": 1, "jump": -3, "goto": -4, "return": -5}
 _ICMPX, _PORT_UNREACHABLE = 2, 1
 _WARNING = 4
@@ -100,7 +102,9 @@ class _Rule:
         for expression in expressions:
             ((kind, said),) = expression.items()
             maker = _STATEMENTS.get(kind)
-            if kind == "match":
+            if kind == "mangle":
+                yield from _marked(said["key"], said["value"])
+            elif kind == "match":
                 yield from self._match(said["op"], said["left"], said["right"])
             elif maker is None:
                 raise NotKnown(kind)
@@ -109,7 +113,10 @@ class _Rule:
 
     def _match(self, operator: str, left: Any, right: Any) -> Iterator[Encoded]:
         ((kind, said),) = left.items()
-        if kind == "ct":
+        if kind == "ct" and said["key"] == "direction":
+            yield _tracked("direction")
+            yield _compared(_operator(operator), _DIRECTIONS[right])
+        elif kind == "ct":
             yield from _bits(operator, said["key"], right)
         elif kind == "meta":
             yield from self._meta(operator, said["key"], right)
@@ -118,6 +125,10 @@ class _Rule:
         elif kind == "&" and isinstance(said[0], dict) and "payload" in said[0]:
             payload = said[0]["payload"]
             yield from self._cut(operator, payload["protocol"], payload["field"], said[1], right)
+        elif kind == "&" and said[0] == _MARK:
+            yield _tracked("mark")
+            yield _masked(_word(said[1]))
+            yield _compared(_operator(operator), _word(right))
         else:
             raise NotKnown(kind)
 
@@ -254,10 +265,29 @@ def _compared(operator: int, data: bytes) -> Encoded:
     return Encoded("cmp", {1: be32(_REGISTER), 2: be32(operator), 3: {1: data}})
 
 
-def _masked(mask: bytes) -> Encoded:
-    register, nothing = be32(_REGISTER), {1: bytes(len(mask))}
-    fields: Fields = {1: register, 2: register, 3: be32(len(mask)), 6: be32(0), 4: {1: mask}, 5: nothing}
+def _masked(mask: bytes, changed: bytes = b"") -> Encoded:
+    """`changed`: the bits that are then turned over."""
+    register, turned = be32(_REGISTER), {1: changed or bytes(len(mask))}
+    fields: Fields = {1: register, 2: register, 3: be32(len(mask)), 6: be32(0), 4: {1: mask}, 5: turned}
     return Encoded("bitwise", fields)
+
+
+def _tracked(key: str) -> Encoded:
+    return Encoded("ct", {1: be32(_REGISTER), 2: be32(_CT[key])})
+
+
+def _word(number: int) -> bytes:
+    return struct.pack("=I", number)
+
+
+def _marked(key: Any, value: Any) -> Iterator[Encoded]:
+    """The connection's mark: some of its bits are kept, and others set."""
+    (kept, number) = value["|"]
+    if key != _MARK or kept["&"][0] != _MARK or kept["&"][1] & number:
+        raise NotKnown("mangle")
+    yield _tracked("mark")
+    yield _masked(_word(kept["&"][1]), _word(number))
+    yield Encoded("ct", {2: be32(_CT["mark"]), 4: be32(_REGISTER)})
 
 
 def _lookup(operator: str, name: str) -> Encoded:
@@ -295,10 +325,8 @@ def _number(protocol: Any) -> bytes:
 
 def _bits(operator: str, key: str, right: Any) -> Iterator[Encoded]:
     """One of these bits is set; with `!` none is."""
-    if key not in _CT:
-        raise NotKnown(key)
-    mask = struct.pack("=I", sum(_CT_BITS[key][name] for name in _listed(right)))
-    yield Encoded("ct", {1: be32(_REGISTER), 2: be32(_CT[key])})
+    mask = _word(sum(_CT_BITS[key][name] for name in _listed(right)))
+    yield _tracked(key)
     yield from _one_of(operator, mask)
 
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weir.adapters import nft
 from weir.adapters.nft import Chain, Table
-from weir.adapters.nft_canonical import canonical
+from weir.adapters.nft_canonical import Expression, canonical
 from weir.adapters.nft_commands import Rule
+from weir.adapters.nft_turns import first_direction, other_direction
 from weir.backends.nft_rules import match, texts
 from weir.backends.remembered import Remembered
 from weir.model.schedule import TimeWindow
@@ -89,14 +90,15 @@ def _made(wanted: FirewallWanted) -> Table | None:
         if name == tracking:
             lines.append(_TRACKING_RULE)
         if name == "forward" and wanted.flow_devices:
-            lines.insert(_flow_place(rules), _flow_rule())
+            place = _flow_place(rules)
+            lines[place:place] = _flow_rules(_may_end(rules[:place], filled))
         if name in hooks:
             chains[name] = Chain(name, *hooks[name], "accept", tuple(lines))
         elif name not in _ELSEWHERE:
             chains[name] = Chain(name, "", "", 0, "", tuple(lines))
     _lines.forget_others(filled)
     if wanted.flow_devices and "forward" not in chains:
-        chains["forward"] = Chain("forward", *hooks["forward"], "accept", (_flow_rule(),))
+        chains["forward"] = Chain("forward", *hooks["forward"], "accept", tuple(_flow_rules(False)))
     counters = frozenset(rule.counter for rule in wanted.rules if rule.counter)
     return Table(chains, wanted.flow_devices, counters)
 
@@ -157,7 +159,32 @@ def _accepts_established(rule: PacketRule) -> bool:
     return rule == plain and "established" in rule.ct_states
 
 
-def _flow_rule() -> tuple[str, tuple[str, ...]]:
-    """A connection gets that far only after its first packets passed the rules before it."""
-    expressions = [match({"meta": {"key": "l4proto"}}, {"set": list(_OFFLOADED)}), nft.flow_expression()]
-    return "connections that XDP may forward", tuple(map(canonical, expressions))
+def _may_end(rules: Sequence[PacketRule], chains: Mapping[str, Sequence[PacketRule]]) -> bool:
+    """Whether one of these, or of those that they lead to, refuses packets of connections that exist: it may
+    see only one direction of them."""
+    seen = set[str]()
+    left = list(rules)
+    while left:
+        rule = left.pop()
+        if rule.verdict in ("drop", "reject") and rule.made_by != NO_ZONES:
+            if not rule.ct_states or "established" in rule.ct_states:
+                return True
+        elif rule.verdict in ("jump", "goto") and rule.target not in seen:
+            seen.add(rule.target)
+            left.extend(chains.get(rule.target, ()))
+    return False
+
+
+def _flow_rules(waits: bool) -> Iterator[Rule]:
+    """A connection gets that far only after its first packets passed the rules before it. `waits`: both of
+    its directions did since rules changed (docs/adr/0257)."""
+    protocols, flow = match({"meta": {"key": "l4proto"}}, {"set": list(_OFFLOADED)}), nft.flow_expression()
+    if waits:
+        yield _line("connections that passed in their first direction", protocols, *first_direction())
+        yield _line("connections that XDP may forward", protocols, *other_direction(), flow)
+    else:
+        yield _line("connections that XDP may forward", protocols, flow)
+
+
+def _line(comment: str, *expressions: Expression) -> Rule:
+    return comment, tuple(map(canonical, expressions))
