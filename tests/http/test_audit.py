@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from flask import Flask
 
@@ -70,3 +72,32 @@ def test_who_may_not_take_the_configuration_leaves_no_entry_of_having_it(world: 
     before = newest(world)
     assert world.client(None)("GET", path).status_code == 401
     assert newest(world) == before
+
+
+def test_what_somebody_may_not_do_is_in_the_audit_trail_once_a_minute(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what would change something, and only of who is signed in."""
+    reader, operator = world.client("read"), world.client("write")
+    now = [1000.0]
+    monkeypatch.setattr("weir.service.audit.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def refused() -> list[tuple[str, str]]:
+        items = world.client()("GET", "/system/audit?limit=100").json["items"]
+        return [(item["subject"], item["outcome"]) for item in items if item["action"] == "access.refuse"]
+
+    for _ in range(3):
+        assert reader("POST", "/queues", {"name": "q"}).status_code == 403
+        assert reader("GET", "/users").status_code == 403
+        assert world.client(None)("POST", "/queues", {"name": "q"}).status_code == 401
+    change = {"sources": ["192.0.2.0/24"]}
+    answer = operator("PATCH", "/management", change, headers={"If-Match": "*"})
+    assert answer.json["code"] == "admin-only"
+    expected = [("PATCH /api/v1/management", "admin-only"), ("POST /api/v1/queues", "forbidden")]
+    assert refused() == expected
+    now[0] += 61
+    reader("POST", "/queues", {"name": "q"})
+    assert refused() == [expected[1], *expected]
+    for number in range(300):
+        reader("DELETE", f"/queues/q{number}")
+    assert refused()[0] == ("DELETE /api/v1/queues/q98", "forbidden"), "at most a hundred a minute"

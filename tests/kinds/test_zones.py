@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from weir.kinds.firewall import Firewall
+from weir.kinds.management import Management
 from weir.kinds.nat_rule import NatRule
+from weir.kinds.ssh_server import SshServer
 from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.codec import from_json
 from weir.model.document import Document
@@ -22,6 +24,7 @@ from weir.parts.firewall import rule_text
 WAN = Interface("wan0", "wan", ("203.0.113.2/24",))
 LAN = Interface("lan0", "lan", ("10.1.0.1/24",))
 DMZ = Interface("dmz0", "dmz", ("10.9.0.1/24", "10.19.0.1/24"))
+SIGN_IN = "sign-in-open-to-wan"
 FORWARD = NatRule("web", type="destination", protocol="tcp", ports=("443",), to_address="10.9.0.5")
 
 
@@ -87,3 +90,27 @@ def test_it_is_said_where_nobody_reaches_the_login_page(objects: list[Any]) -> N
     codes = [item.code for item in validate_all(Document([*objects, Firewall()]))]
     assert "locks-out" in codes
     assert "locks-out" not in [item.code for item in validate_all(Document([LAN, *objects, Firewall()]))]
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        ([], []),
+        ([Firewall(allowed_wan_tcp_ports=(80, 5000))], []),
+        ([Firewall(allowed_wan_tcp_ports=(443,))], ["management"]),
+        ([Firewall(allowed_wan_tcp_ports=(443,)), Management(sources=("192.0.2.0/24",))], []),
+        ([Firewall(allowed_wan_tcp_ports=(22, 443)), SshServer(enabled=True)], ["management", "ssh-server"]),
+        ([Firewall(allowed_wan_tcp_ports=(22,)), SshServer(enabled=False)], []),
+        ([Firewall(allowed_wan_tcp_ports=(22,)), SshServer(enabled=True, port=2222)], []),
+        (
+            [Firewall(allowed_wan_tcp_ports=(22,)), SshServer(enabled=True, sources=("192.0.2.0/24",))],
+            [],
+        ),
+        ([Firewall(allowed_wan_tcp_ports=(443,), drop_new_from_wan=False)], []),
+    ],
+)
+def test_it_is_said_where_everybody_outside_may_try_to_sign_in(objects: list[Any], said: list[str]) -> None:
+    found = [item for item in validate_all(Document([LAN, WAN, *objects])) if item.code == SIGN_IN]
+    assert [item.message.split(", and ")[1].removesuffix(" names no sources") for item in found] == said
+    inside = [item for item in validate_all(Document([LAN, *objects])) if item.code == SIGN_IN]
+    assert not inside, "nothing is outside"

@@ -15,7 +15,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from weir.http.caller import caller_of
 from weir.http.context import context, service
 from weir.http.endpoint import PUBLIC, SIGNED_IN, Operation
-from weir.http.problems import BadRequest, UnsupportedMediaType
+from weir.http.problems import BadRequest, UnsupportedMediaType, render
 from weir.http.serving import RECOGNISED, SMALL_BODY_BYTES
 from weir.model.problem import Forbidden, Unauthenticated
 from weir.model.scope import RANK
@@ -112,6 +112,14 @@ def guard(operations: dict[str, Operation]) -> None:
     check_body_type(operation)
 
 
+def render_forbidden(problem: Forbidden) -> Response:
+    """An answer, and a line in the audit trail where somebody who is signed in tried to change something."""
+    by = g.get("principal")
+    if by is not None and request.method not in SAFE_METHODS and not by.must_change_password:
+        service().audit.refuse(by, f"{request.method} {request.path}", problem.code, problem.message)
+    return render(problem)
+
+
 def refuse_foreign_origin() -> None:
     """An unsafe request that a browser sends for another site is refused, whatever its credential."""
     if request.method in SAFE_METHODS:
@@ -179,4 +187,5 @@ def clear_session_cookie(response: Response) -> None:
 
 def protect(app: Flask, operations: dict[str, Operation]) -> None:
     app.before_request(lambda: guard(operations))
+    app.register_error_handler(Forbidden, render_forbidden)
     app.after_request(add_headers)

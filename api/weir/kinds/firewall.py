@@ -9,8 +9,9 @@ from typing import Annotated, ClassVar
 
 from weir.fields import Flag, Many, Port, Whole
 from weir.kinds.declaration import Declaration
+from weir.kinds.management import Management
 from weir.kinds.ssh_server import SshServer
-from weir.kinds.zone import MANAGEMENT_PORTS, Zone
+from weir.kinds.zone import CHALLENGE_PORT, MANAGEMENT_PORTS, Zone
 from weir.model.interface import members_of
 from weir.model.limits import MAX_CONNECTIONS, MAX_PORTS
 from weir.model.objects import ConfigObject, Kind
@@ -88,6 +89,27 @@ def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
         )
 
 
+def open_sign_in(view: View, firewall: Firewall) -> Iterator[Finding]:
+    """A warning where everybody outside comes as far as the login page or SSH; `open-to-wan` is said already
+    where nothing is dropped."""
+    wans = [item for item in view.document.interfaces() if item.role == WAN and not item.disabled]
+    if not wans or not firewall.drop_new_from_wan:
+        return
+    open_ports = set(map(str, firewall.allowed_wan_tcp_ports))
+    ssh = view.document.single(SshServer)
+    ways = (
+        (view.document.single(Management), {*MANAGEMENT_PORTS} - {CHALLENGE_PORT}, "the sign-in page"),
+        (ssh, {str(ssh.port)} if ssh.enabled else set(), "the SSH server"),
+    )
+    for item, ports, what in ways:
+        if not item.sources and (found := sorted(ports & open_ports, key=int)):
+            text = (
+                f"anyone outside can reach {what}: TCP port {found[0]} is open to the WAN, and "
+                f"{item.kind} names no sources"
+            )
+            yield warning("sign-in-open-to-wan", firewall, "allowed_wan_tcp_ports", text)
+
+
 def somebody_manages(view: View, firewall: Firewall) -> Iterator[Finding]:
     """A warning where no zone in use reaches the login page, the API or SSH."""
     interfaces = [item for item in view.document.interfaces() if not item.disabled]
@@ -115,6 +137,13 @@ KIND = Declaration(
     area="Firewall",
     rules=(
         Rule("firewall-sense", "firewall", firewall_sense, all_after("firewall", "interface"), False),
+        Rule(
+            "sign-in-open-to-wan",
+            "firewall",
+            open_sign_in,
+            all_after("firewall", "interface", "management", "ssh-server"),
+            False,
+        ),
         Rule(
             "somebody-manages",
             "firewall",

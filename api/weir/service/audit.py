@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import builtins
 import logging
+import threading
+import time
 from dataclasses import replace
 
 from weir.model.problem import Problem
@@ -20,6 +22,9 @@ from weir.store.transaction import ROLLBACK_TIMER
 log = logging.getLogger("weir.audit")
 
 MAX_TEXT_CHARS = 500
+REFUSAL_S = 60.0
+MOST_REFUSALS = 100
+"""Different ones, in that time."""
 MOST_FOLLOWED = 100
 """Of what others wrote between two looks; the agent writes one revision at a time."""
 
@@ -27,6 +32,9 @@ MOST_FOLLOWED = 100
 class AuditService:
     def __init__(self, store: AccountStore) -> None:
         self._store = store
+        self._lock = threading.Lock()
+        self._refused: dict[tuple[str, str, str], float] = {}
+        """When this was noted (monotonic), by person, address and what it was."""
 
     @requires("audit.read")
     def list(
@@ -39,6 +47,19 @@ class AuditService:
     def record(self, by: Principal, action: str, subject: str, outcome: str = "ok", detail: str = "") -> None:
         """Append an entry; what was done stays done when the disk refuses it, so that is only logged."""
         self.note(entry_of(by, action, subject, outcome, detail))
+
+    def refuse(self, by: Principal, subject: str, code: str, detail: str) -> None:
+        """Note what somebody who is signed in may not do, the same once in `REFUSAL_S`: who tries it in a
+        loop fills no disk."""
+        now, known = time.monotonic(), (by.username, by.source, subject)
+        with self._lock:
+            if now - self._refused.get(known, -REFUSAL_S) < REFUSAL_S:
+                return
+            self._refused = {key: at for key, at in self._refused.items() if now - at < REFUSAL_S}
+            if len(self._refused) >= MOST_REFUSALS:
+                return
+            self._refused[known] = now
+        self.note(entry_of(by, "access.refuse", subject, code, detail))
 
     def note(self, entry: AuditEntry) -> None:
         """Append an entry in a transaction of its own; the revision it tells of is durable already."""

@@ -22,7 +22,7 @@ PLAN = frozenset(
 )
 """Fields of a queue: how fast its customer is, whether at all, and what is noted about him."""
 
-ADMIN_KINDS: frozenset[Kind] = frozenset({"ssh-key", "ssh-server", "job"})
+ADMIN_KINDS: frozenset[Kind] = frozenset({"ssh-key", "ssh-server", "management", "job"})
 """Who may act as whom, and from where, and what restarts the machine: more than `config.write` is."""
 
 

@@ -29,7 +29,10 @@ function Decision() {
   const [destination, setDestination] = useState("");
   const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number]>("tcp");
   const [port, setPort] = useState("");
+  const [sourcePort, setSourcePort] = useState("");
+  const [dscp, setDscp] = useState("");
   const [at, setAt] = useState("");
+  const hasPorts = WITH_PORTS.includes(protocol);
   const asked = useMutation({
     mutationFn: () =>
       need(
@@ -39,7 +42,9 @@ function Decision() {
               source: source.trim(),
               destination: destination.trim(),
               protocol,
-              port: WITH_PORTS.includes(protocol) ? Number(port) : 0,
+              port: hasPorts ? Number(port) : 0,
+              ...(hasPorts && sourcePort ? { source_port: Number(sourcePort) } : {}),
+              ...(dscp ? { dscp: Number(dscp) } : {}),
               ...(at ? { at } : {}),
             },
           },
@@ -62,17 +67,13 @@ function Decision() {
           value={protocol}
           onChange={(e) => setProtocol(e.target.value as (typeof PROTOCOLS)[number])}
         />
-        {WITH_PORTS.includes(protocol) ? (
-          <TextInput
-            className={classes.port}
-            label="Port"
-            inputMode="numeric"
-            pattern="[0-9]{1,5}"
-            required
-            value={port}
-            onChange={(e) => setPort(e.target.value)}
-          />
+        {hasPorts ? (
+          <>
+            <NumberText label="Port" digits={5} required value={port} onChange={setPort} />
+            <NumberText label="Source port (any)" digits={5} value={sourcePort} onChange={setSourcePort} />
+          </>
         ) : null}
+        <NumberText label="DSCP (any)" digits={2} value={dscp} onChange={setDscp} />
         <TextInput
           type="datetime-local"
           label="At (now if empty)"
@@ -90,6 +91,26 @@ function Decision() {
       ) : null}
       {asked.data ? <Told answer={asked.data} /> : null}
     </details>
+  );
+}
+
+interface NumberTextProps {
+  label: string;
+  digits: number;
+  required?: boolean;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+function NumberText({ digits, onChange, ...rest }: NumberTextProps) {
+  return (
+    <TextInput
+      {...rest}
+      className={classes.port}
+      inputMode="numeric"
+      pattern={`[0-9]{1,${digits}}`}
+      onChange={(e) => onChange(e.target.value)}
+    />
   );
 }
 
