@@ -128,7 +128,7 @@ struct weir_port_spec {
 	int32_t overhead_bytes;
 	uint32_t alive; /* read only */
 	uint32_t hook; /* read only: 1 tcx, 2 clsact */
-	uint32_t xdp; /* read only: 0 none, 1 native, 2 generic */
+	uint32_t xdp; /* read only: 0 none, 1 native; there is no other */
 	uint8_t mac[6]; /* read only: as the fast path knows it */
 	uint16_t tag; /* WEIR_ROLE_TAGGED: VLAN id and protocol, */
 	uint32_t tag_protocol;

@@ -6,7 +6,6 @@ On a kernel whose flow table XDP can ask (the virtual machine's), NAT and the fi
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -14,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.agent import traffic
+from tests.agent.capturing import captured
 from tests.agent.meter import metered
 from tests.agent.rig import Rig, lan, running, wan
-from tests.pcapng_file import seen
 from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.model.interface import Interface
@@ -84,15 +83,13 @@ def test_without_filter_and_nat_what_conforms_is_fast_both_ways(rig: Rig) -> Non
 
 
 def test_a_capture_has_what_the_fast_path_forwards(rig: Rig) -> None:
-    wanted = {"interface": "lan0", "network": "10.64.0.2/32", "protocol": "udp", "seconds": 6}
-    asked = {"tool": "capture", "arguments": wanted, "by": "admin"}
-    answer, (output,) = rig.agent.call_for_fds("tool_start", asked)
-    assert "what the fast path forwards: it is on at lan0, wan0" in answer["note"]
-    with os.fdopen(output, "rb") as file:
-        first = os.read(output, 4096)
+    def sends() -> None:
         for direction in ("upload", "download"):
             rig.rate_bps(direction, MEGABIT)
-        found = seen(first + file.read())
+
+    asked = {"interface": "lan0", "network": "10.64.0.2/32", "protocol": "udp", "seconds": 6}
+    note, found = captured(rig, sends, **asked)
+    assert "what the fast path forwards: it is on at lan0, wan0" in note
     assert "shown as they leave" in found.comment
     assert {way for way, comment, _, _ in found.packets if comment == "fast path"} == {INBOUND, OUTBOUND}
     assert found.statistics == (len(found.packets), 0)
@@ -125,6 +122,9 @@ def test_htb_and_devices_without_native_xdp_stay_in_the_stack_with_a_reason(rig:
         shaper = rig.status()["shapers"]["br0"]
         assert not shaper["fast_path"]
         assert "no native XDP" in shaper["fast_path_reason"]
+        assert not has_program(rig, "br0"), "generic XDP, which tools could not see, is nobody's substitute"
+        note, _ = captured(rig, lambda: None, interface="br0", seconds=1)
+        assert "it is on at lan0, wan0." in note
     finally:
         rig.commit(delete=[("interface", "br0")])
         rig.run("ip", "link", "del", "br0")

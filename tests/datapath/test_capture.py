@@ -144,7 +144,7 @@ def running(datapath: Datapath, before: str = "", **asked: Any) -> Iterator[subp
     """The process of a run with its seat, as the agent starts it; it has begun its file."""
     arguments = Capture(**asked)
     words = [sys.executable, "-m", "weir.probes", "capture", json.dumps(CAPTURE.to_json(arguments))]
-    quoted = " ".join(f"'{word}'" for word in (*words, note_of(ON), str(os.getpid())))
+    quoted = " ".join(f"'{word}'" for word in (*words, note_of(arguments, ON), str(os.getpid())))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     maps = tuple(datapath.map_fd(name) for name in MAPS)
     seat = seat_of(arguments, datapath.library, ON, datapath.attached(), maps)
@@ -181,7 +181,8 @@ def test_a_file_has_both_paths_in_the_order_of_their_times(fast: Fast, peers: To
             asks(peers)
         assert process.stdout is not None
         found = seen(first + process.stdout.read())
-    assert found.comment.startswith(note_of(ON)) and "shown as they leave" in found.comment
+    assert "it is on at lan0, wan0." in found.comment and "shown as they leave" in found.comment
+    assert "what comes in here from it by the fast path is NOT found" in found.comment
     forwarded = [packet for packet in found.packets if packet[1] == "fast path"]
     assert [packet[2][12:14] + packet[2][23:24] for packet in forwarded] == [b"\x08\x00\x11"] * 50
     assert {packet[0] for packet in forwarded} == {INBOUND}

@@ -15,12 +15,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from lab.measure import bound, punctual
+from tests.agent.capturing import by_addresses, captured
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
 from weir.model.interface import Interface
 from weir.model.objects import Pair, Queue
+from weir.probes.pcapng import INBOUND, OUTBOUND
 
 pytestmark = [
     pytest.mark.measured,
@@ -69,6 +71,27 @@ def test_nat_and_firewall_leave_connections_to_xdp(rig: Rig) -> None:
     for direction in DIRECTIONS:
         assert rig.rate_bps(direction, MEGABIT) == pytest.approx(MEGABIT, rel=0.1)
         assert rig.fast_share("client", direction) > 0.5, direction
+
+
+def test_a_capture_says_what_it_does_not_find_by_the_customers_own_address(rig: Rig) -> None:
+    """All that comes to him, and of what he sends only what the stack forwards; by the far end, both."""
+
+    def sends() -> None:
+        for direction in DIRECTIONS:
+            rig.rate_bps(direction, MEGABIT)
+
+    asked = {"interface": "lan0", "protocol": "udp", "seconds": 12}
+    note, found = captured(rig, sends, network=f"{CLIENT}/32", **asked)
+    assert f"{CLIENT}/32 is looked for in packets as they leave" in note and note in found.comment
+    his = by_addresses(found)
+    assert (OUTBOUND, "fast path", SERVER, CLIENT) in his and (INBOUND, "", CLIENT, SERVER) in his
+    assert not [packet for packet in his if packet[:2] == (INBOUND, "fast path")]
+    _, found = captured(rig, sends, network=f"{SERVER}/32", **asked)
+    assert by_addresses(found) >= {
+        (OUTBOUND, "fast path", SERVER, CLIENT),
+        (INBOUND, "fast path", ROUTER, SERVER),
+        (INBOUND, "", CLIENT, SERVER),
+    }
 
 
 CHUNK_BYTES, CHUNKS, PAUSE_S = 20_000, 25, 0.02

@@ -46,7 +46,7 @@ REASONS = ("no-class", "not-ip", "short", "bad-header", "deep-tags", "stale-clas
 CHECKS = ("impossible-source", "wrong-way", "refused", "unknown-rx", "unknown-tx")
 UP_REASONS = ("unusual", "route", "port", "no-flow", "waits", "order")
 HOOKS = ("none", "tcx", "clsact")
-XDP_MODES = ("none", "native", "generic")
+XDP_MODES = ("none", "native")
 
 DEFAULT_CAPACITY = 131072
 MAX_PORTS = 1024

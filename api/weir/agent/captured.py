@@ -17,6 +17,10 @@ _FAST = (
     "What the network stack sees, and what the fast path forwards: it is on at {}. The file says which "
     "packets are of it, and why if they are not in it."
 )
+_BY_THE_NEW = (
+    " {0} is looked for in packets as they leave: where NAT translates it, what comes in here from it by the "
+    "fast path is NOT found; by the address and port of the other end both directions are."
+)
 _ALL_SEEN = "What the network stack sees. No interface has the fast path, so that is every packet."
 _NOT_KNOWN = "What the network stack sees. Whether the fast path forwards others is not known."
 
@@ -30,12 +34,15 @@ class Sees(Protocol):
     def library(self) -> str: ...
 
 
-def note_of(fast: frozenset[str] | None) -> str:
+def note_of(asked: Capture, fast: frozenset[str] | None) -> str:
     """What is in a capture: the fast path takes a packet where it comes in and sends it where it leaves, so
     all interfaces are concerned. None: nobody knows."""
     if fast is None:
         return _NOT_KNOWN
-    return _FAST.format(", ".join(sorted(fast))) if fast else _ALL_SEEN
+    if not fast:
+        return _ALL_SEEN
+    by = asked.network or (f"port {asked.port}" if asked.port is not None else "")
+    return _FAST.format(", ".join(sorted(fast))) + (_BY_THE_NEW.format(by) if by else "")
 
 
 class CaptureDesk:
@@ -72,7 +79,6 @@ def seat_of(
     told = {
         "library": library,
         "fast": sorted(fast or ()),
-        "borrowed": sorted(name for name in fast or () if name in ports and ports[name].xdp == "generic"),
         "is_tagged": port is not None and bool(port.roles & Role.TAGGED),
     }
-    return Seat(note_of(fast), json.dumps(told).encode(), maps, lambda _addresses: {})
+    return Seat(note_of(asked, fast), json.dumps(told).encode(), maps, lambda _addresses: {})

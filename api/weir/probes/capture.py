@@ -33,7 +33,6 @@ _IS_IN = (
     "Packets with the comment 'fast path' are those that it forwarded. All of them are shown as they leave: "
     "of those that came in here, too, addresses, ports, MACs, TTL and VLAN tags are already the new ones."
 )
-_BORROWED = "What comes in by {} and is forwarded by it is NOT here: the driver has no XDP of its own."
 _TAGGED = "What {} receives by it is in a capture of the interface below only."
 _LOST = "{} packets of the fast path, whether they pass the filter or not, were not shown by the kernel."
 _NO_ETHERNET = "{} has no Ethernet, so the fast path has none of its packets."
@@ -85,8 +84,6 @@ def _fast_path(asked: Capture, stack: ExitStack, is_ethernet: bool) -> tuple[Fas
     except OSError as error:
         return None, f"What the fast path forwards is NOT here: {error.strerror}."
     said = [_IS_IN]
-    if told["borrowed"]:
-        said.append(_BORROWED.format(", ".join(told["borrowed"])))
     if told["is_tagged"]:
         said.append(_TAGGED.format(asked.interface))
     return fast, " ".join(said)
