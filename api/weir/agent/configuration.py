@@ -164,7 +164,7 @@ class Configuration(Preparing):
         self.compiled = compile_document(document, allocation, self._now_local(), self.executor.registered)
         self.document, self.revision, self._settled_at = document, mark.revision, mark
         self._loaded = True
-        self.slot_log.reset(self.compiled.slots())
+        self.slot_log.reset()
         self.executor.pass_time(self.compiled)
         synced = self._sync(None, "start")
         self.sharing.reset(self.compiled)

@@ -71,7 +71,7 @@ class RunningConfiguration:
         self._refusing = refusing
         self.document = Document()
         self.compiled = nothing_compiled(SlotAllocation(capacity), self._now_local(), executor.registered)
-        self.slot_log = SlotLog()
+        self.slot_log = SlotLog(lambda: self.compiled.slots())
         self._before: Before | None = None
         """What ran before the last plan, for as long as somebody may want to go back there."""
         self._missed: list[Missed] | None = None
@@ -255,8 +255,8 @@ class RunningConfiguration:
             self.document if after is not self.document else None, plan, Earlier.of(self.compiled)
         )
         self.document = after
-        self.slot_log.note(plan)
         self.compiled.accept(plan)
+        self.slot_log.note(plan)
         if self._missed is not None:
             self._missed.append(Missed(changes, plan))
         self.sharing.follow(plan)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weir.compiler import NO_SLOT, Plan
@@ -17,20 +17,21 @@ KEPT_CHANGES = 1000
 class SlotLog:
     """Thread-safe. A reader names the generation it has seen and gets the difference, or everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, slots: Callable[[], Mapping[str, int]]) -> None:
+        """`slots` gives all there are now, for who needs everything; they are not held here."""
         self._lock = threading.Lock()
-        self._slots: dict[str, int] = {}
+        self._slots = slots
         self._generation = time.time_ns() // 1000  # never one of a process before this
         self._changes: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT_CHANGES)
 
-    def reset(self, slots: Mapping[str, int]) -> None:
+    def reset(self) -> None:
+        """All may be others."""
         with self._lock:
-            self._slots = dict(slots)
             self._generation += 1
             self._changes.clear()
 
     def note(self, plan: Plan) -> None:
-        """Take over the queues that came, went or moved to another slot."""
+        """Take over the queues that came, went or moved to another slot: all slots are so by now."""
         classes = plan.shaping.classes
         change = {spec.queue_id: NO_SLOT for spec in classes.removed if spec.is_queue}
         change.update(
@@ -43,18 +44,13 @@ class SlotLog:
         with self._lock:
             self._generation += 1
             self._changes.append((self._generation, change))
-            for queue_id, slot in change.items():
-                if slot == NO_SLOT:
-                    self._slots.pop(queue_id, None)
-                else:
-                    self._slots[queue_id] = slot
 
     def since(self, generation: int) -> dict[str, Any]:
         """Slots that changed after `generation`; `full` when the answer replaces all that was known."""
         with self._lock:
             oldest = self._changes[0][0] - 1 if self._changes else self._generation
             if not oldest <= generation <= self._generation:
-                return self._answer(True, self._slots)
+                return self._answer(True, self._slots())
             change: dict[str, int] = {}
             for number, slots in self._changes:
                 if number > generation:

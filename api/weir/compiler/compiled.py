@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
 from weir.compiler.allocation import SlotAllocation, SlotDraft
+from weir.compiler.at_rest import ClaimedPrefixes, SlotTable
 from weir.compiler.plan import Plan, prefix_key
 from weir.compiler.types import ClassSpec, PortSpec, PrefixKey
 from weir.model.claims import PrefixClaims, pack
@@ -30,7 +31,7 @@ class Tables:
 
     by_id: dict[str, ClassSpec] = field(default_factory=dict)
     """By `ClassSpec.id`: a queue's own class under its id, its total under another."""
-    by_slot: dict[int, ClassSpec] = field(default_factory=dict)
+    by_slot: SlotTable = field(default_factory=SlotTable)
     claims: PrefixClaims = field(default_factory=PrefixClaims)
     """Who may have a prefix, the best rank first; the first one gets it unless it is shadowed."""
     shadowed: set[int] = field(default_factory=set)
@@ -41,7 +42,7 @@ class Tables:
     """The same for interfaces as targets."""
     dst: dict[str, str] = field(default_factory=dict)
     """The `dst` of queues that have one, their parents' included."""
-    claimed: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    claimed: ClaimedPrefixes = field(default_factory=ClaimedPrefixes)
     """Prefixes by queue."""
     interface_claims: dict[str, tuple[str, ...]] = field(default_factory=dict)
     claimed_interfaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -53,13 +54,13 @@ class Tables:
         """Tables of their own, to be changed as `Edits` does."""
         return Tables(
             dict(self.by_id),
-            dict(self.by_slot),
+            self.by_slot.copy(),
             self.claims.copy(),
             set(self.shadowed),
             dict(self.forks),
             dict(self.port_forks),
             dict(self.dst),
-            dict(self.claimed),
+            self.claimed.copy(),
             dict(self.interface_claims),
             dict(self.claimed_interfaces),
             self.ports,
@@ -139,8 +140,8 @@ class Compiled:
         return self.tables.by_id.get(queue_id)
 
     def slots(self) -> dict[str, int]:
-        """Queue id -> slot."""
-        return {spec.queue_id: spec.slot for spec in self.tables.by_id.values() if spec.is_queue}
+        """Queue id -> slot. Also beside who changes it: what came or went meanwhile may be in it."""
+        return {spec.queue_id: spec.slot for spec in list(self.tables.by_id.values()) if spec.is_queue}
 
     def accept(self, plan: Plan) -> None:
         """Take over a plan made from this very state, after the kernel holds it."""
@@ -241,7 +242,7 @@ class Edits:
         tables.matched_timed = self.matched_timed
 
 
-def _overlay(target: dict[K, V], edits: dict[K, V]) -> None:
+def _overlay(target: MutableMapping[K, V], edits: dict[K, V]) -> None:
     for key, value in edits.items():
         if value:
             target[key] = value

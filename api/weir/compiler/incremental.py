@@ -223,8 +223,8 @@ class _Update:
         wanted: object,
         before: Iterable[str],
         queue_ids: Iterable[str],
-        edited: dict[str, tuple[int, ...]] | dict[str, tuple[str, ...]],
-        unedited: dict[str, tuple[int, ...]] | dict[str, tuple[str, ...]],
+        edited: Mapping[str, tuple[int, ...]] | Mapping[str, tuple[str, ...]],
+        unedited: Mapping[str, tuple[int, ...]] | Mapping[str, tuple[str, ...]],
     ) -> tuple[str, ...]:
         """Who claims a prefix or an interface now, the best rank first."""
         ids = set(before)
