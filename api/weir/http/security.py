@@ -115,7 +115,8 @@ def guard(operations: dict[str, Operation]) -> None:
 def render_forbidden(problem: Forbidden) -> Response:
     """An answer, and a line in the audit trail where somebody who is signed in tried to change something."""
     by = g.get("principal")
-    if by is not None and request.method not in SAFE_METHODS and not by.must_change_password:
+    is_somebody = by is not None and permits(SIGNED_IN, by.scope) and not by.must_change_password
+    if is_somebody and request.method not in SAFE_METHODS:
         service().audit.refuse(by, f"{request.method} {request.path}", problem.code, problem.message)
     return render(problem)
 

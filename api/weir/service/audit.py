@@ -48,6 +48,7 @@ class AuditService:
         """Append an entry; what was done stays done when the disk refuses it, so that is only logged."""
         self.note(entry_of(by, action, subject, outcome, detail))
 
+    @requires("audit.write")
     def refuse(self, by: Principal, subject: str, code: str, detail: str) -> None:
         """Note what somebody who is signed in may not do, the same once in `REFUSAL_S`: who tries it in a
         loop fills no disk."""
