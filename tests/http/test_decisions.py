@@ -54,7 +54,11 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
             ),
             (
                 "/firewall-rules/bogons",
-                {"chain": "raw/prerouting", "action": "drop", "source": ["192.0.2.0/24"]},
+                {
+                    "chain": "raw/prerouting",
+                    "action": "drop",
+                    "source": ["192.0.2.0/24", "2001:db8:bad::/48"],
+                },
             ),
             (
                 "/firewall-rules/flood",
@@ -119,6 +123,17 @@ def test_what_is_forwarded_is_followed_behind_nat(router: Toy) -> None:
     assert found["decided_by"]["id"] == "web"
     out = asked(router, "10.64.0.7", INTERNET, port=80)
     assert (out["source"], out["translations"][0]["kind"]) == ("", "firewall")
+
+
+def test_what_is_dropped_before_connections_has_no_route_and_no_nat(router: Toy) -> None:
+    bad, nowhere = "2001:db8:bad::7", "2001:db8:99::1"
+    for source, destination in (("192.0.2.7", "10.64.0.5"), ("192.0.2.7", "203.0.113.2"), (bad, nowhere)):
+        found = asked(router, source, destination, port=8443, in_interface="wan0")
+        assert (found["in_interface"], found["out_interface"]) == ("wan0", None)
+        assert (found["source"], found["destination"], found["port"]) == (source, destination, 8443)
+        assert found["translations"] == []
+    said = router.weir("firewall", "decide", "192.0.2.7", "203.0.113.2", "tcp", "8443")
+    assert "From wan0, chain raw/prerouting." in said
 
 
 def test_what_only_the_kernel_knows_is_said(router: Toy) -> None:

@@ -11,7 +11,7 @@ from weir.cli import output
 from weir.cli.group import Command
 from weir.cli.kinds import group_of, session_now
 from weir.kinds import DECLARED
-from weir.kinds.firewall_rule import STATES
+from weir.kinds.firewall_rule import RAW, STATES
 
 
 def decide(source: str, destination: str, protocol: str, port: int, **said: Any) -> None:
@@ -32,9 +32,11 @@ def decide(source: str, destination: str, protocol: str, port: int, **said: Any)
     if session.json:
         output.show_json(found)
         return
-    way = [found["in_interface"] or "the router", found["out_interface"] or "the router"]
+    way = f"From {found['in_interface'] or 'the router'}"
+    if found["chain"] != RAW:  # no route was looked up
+        way += f" to {found['out_interface'] or 'the router'}"
     click.echo(f"{found['verdict']}: {found['decided_by']['text']}")
-    click.echo(f"From {way[0]} to {way[1]}, chain {found['chain']}.")
+    click.echo(f"{way}, chain {found['chain']}.")
     for each in found["translations"]:
         click.echo(f"NAT: {each['text']}")
     for each in found["resting"]:

@@ -67,6 +67,12 @@ class Decision:
 LOCAL_TIME = "%Y-%m-%dT%H:%M"
 
 
+def _verdict(found: PacketRule | None) -> Verdict:
+    if found is None or found.verdict not in ("drop", "reject"):
+        return "accept"
+    return "drop" if found.verdict == "drop" else "reject"
+
+
 def _time_of(text: str) -> datetime:
     try:
         return datetime.strptime(text, LOCAL_TIME)
@@ -167,33 +173,40 @@ class _Way:
         is_sent = packet.source in self._own and self._asked.in_interface is None
         came = None if is_sent else self._arrives()
         packet = replace(packet, in_names=self._names(came))
-        dropped = None
         if came is not None:
             dropped, packet = self._rules.before_tracking(packet, self._walk)
-        if came is not None and self._is_translated(packet, dropped):
+            if dropped is not None:
+                return self._decision(revision, RAW, dropped, (came, None), packet, packet.source)
+        is_translated = packet.state != "untracked"
+        if came is not None and is_translated:
             packet = self._redirected(packet, came)
         leaves = None if packet.to_router else self._leaves(packet.destination)
         is_own = is_sent and packet.to_router
         packet = replace(packet, out_names=frozenset((LOOPBACK,)) if is_own else self._names(leaves))
         chain = OUTPUT if is_sent else INPUT if packet.to_router else FORWARD
-        chain, found = (RAW, dropped) if dropped else (chain, None)
-        if found is None:
-            found = self._rules.decide(OUTGOING if is_sent else chain, packet, self._walk)
-        verdict: Verdict = "accept"
-        if found is not None and found.verdict in ("drop", "reject"):
-            verdict = "drop" if found.verdict == "drop" else "reject"
+        found = self._rules.decide(OUTGOING if is_sent else chain, packet, self._walk)
         source = packet.source
-        if leaves is not None and verdict == "accept" and self._is_translated(packet, dropped):
+        if leaves is not None and is_translated and _verdict(found) == "accept":
             behind = self._rules.decide("postrouting", packet, self._walk)
             source = source_behind(packet, behind)
             self._translated(behind)
+        return self._decision(revision, chain, found, (came, leaves), packet, source)
+
+    def _decision(
+        self,
+        revision: int,
+        chain: str,
+        found: PacketRule | None,
+        ways: tuple[str | None, str | None],
+        packet: Packet,
+        source: str,
+    ) -> Decision:
         return Decision(
             revision,
             chain,
-            verdict,
+            _verdict(found),
             decider(found, chain),
-            came,
-            leaves,
+            *ways,
             source,
             packet.destination,
             packet.port,
@@ -224,11 +237,6 @@ class _Way:
             to_router=asked.destination in self._own,
             at=self._at,
         )
-
-    @staticmethod
-    def _is_translated(packet: Packet, dropped: PacketRule | None) -> bool:
-        """Whether NAT sees the packet: not one that belongs to no connection."""
-        return dropped is None and packet.state != "untracked"
 
     def _redirected(self, packet: Packet, came: str) -> Packet:
         rule = self._rules.decide("prerouting", packet, self._walk)

@@ -15304,7 +15304,7 @@ export interface components {
             decided_by: components["schemas"]["Decider"];
             /** @description null: the router sends it. */
             in_interface: string | null;
-            /** @description null: it is for the router. */
+            /** @description null: it is for the router, or is dropped before a route is looked up. */
             out_interface: string | null;
             /** @description As the destination sees it; "": an address of the interface it leaves by. */
             source: string;

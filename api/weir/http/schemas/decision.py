@@ -62,7 +62,10 @@ class Decision(Answer):
     verdict = one_of("accept", "drop", "reject")
     decided_by = fields.Nested(Decider)
     in_interface = fields.String(allow_none=True, metadata={"description": "null: the router sends it."})
-    out_interface = fields.String(allow_none=True, metadata={"description": "null: it is for the router."})
+    out_interface = fields.String(
+        allow_none=True,
+        metadata={"description": "null: it is for the router, or is dropped before a route is looked up."},
+    )
     source = fields.String(
         metadata={"description": 'As the destination sees it; "": an address of the interface it leaves by.'}
     )

@@ -122,12 +122,13 @@ const VERDICTS: Readonly<Record<string, string>> = {
 
 function Told({ answer }: { answer: Answer }) {
   const from = answer.in_interface ?? "the router";
-  const to = answer.out_interface ?? "the router";
+  // Of what is dropped before connections are looked up no route is known either.
+  const to = answer.chain === "raw/prerouting" ? "" : ` to ${answer.out_interface ?? "the router"}`;
   return (
     <div className={classes.answer} role="status">
       <p>
-        <strong>{VERDICTS[answer.verdict]}</strong>, from {from} to {to}:{" "}
-        <MadeBy {...answer.decided_by} words={answer.decided_by.text} />
+        <strong>{VERDICTS[answer.verdict]}</strong>, from {from}
+        {to}: <MadeBy {...answer.decided_by} words={answer.decided_by.text} />
       </p>
       {answer.translations.map((each, at) => (
         <p key={at}>
