@@ -23,7 +23,9 @@ from weir.model.problem import Unavailable
 from weir.probes import lookup_meter
 from weir.probes.lookup_meter import LookupMeter, RouteTimes, route_count
 
-ROUTES = 100_000
+ROUTES = int(os.environ.get("WEIR_ROUTES", "100000"))
+"""A million take a minute, and are a finding."""
+MILLION = 1_000_000
 CROWD = 2000
 
 
@@ -56,8 +58,15 @@ def packets(rig: Rig) -> list[int]:
     return [link["stats64"][way]["packets"] for link in links for way in ("rx", "tx")]
 
 
+def slow_lookups(rig: Rig) -> str:
+    """The finding's sentence, "" without one."""
+    found = rig.agent.call("findings")["findings"]
+    return next((item["sentence"] for item in found if item["code"] == "slow-route-lookup"), "")
+
+
 def test_random_destinations_take_longer_in_a_full_table(rig: Rig, tmp_path: Path) -> None:
-    empty = measured(rig)["route, random ones"]
+    before = measured(rig)
+    empty = before["route, random ones"]
     assert 0 < empty["took_ns"] < 1000 and empty["entries"] < 100
     chosen = random.Random(1)
     places = {
@@ -68,12 +77,18 @@ def test_random_destinations_take_longer_in_a_full_table(rig: Rig, tmp_path: Pat
     rig.run("ip", "-batch", str(batch))
     try:
         full = measured(rig)
+        if ROUTES >= MILLION:
+            print(until("the finding", lambda: slow_lookups(rig)))
     finally:
         rig.run("ip", "route", "flush", "via", "203.0.113.1")
     assert full["route, random ones"]["entries"] == empty["entries"] + len(places)
     assert full["route, random ones"]["took_ns"] > 1.3 * empty["took_ns"]
     assert full["route, random ones"]["took_ns"] > full["route, one destination"]["took_ns"]
-    assert measured(rig)["route, random ones"]["entries"] == empty["entries"]
+    until("no finding", lambda: not slow_lookups(rig))
+    healed = measured(rig)
+    for what in ("route, random ones", "route, one destination"):
+        print(f"{what}, ns:", *(found[what]["took_ns"] for found in (before, full, healed)))
+    assert healed["route, random ones"]["entries"] == empty["entries"]
 
 
 def test_a_crowd_of_sockets_takes_longer_than_one_in_tool_and_finding(rig: Rig) -> None:
