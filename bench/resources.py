@@ -95,7 +95,9 @@ def descendants(pid: int) -> list[int]:
 
 
 def memory(target: Router) -> Row:
-    """Resident memory of API and agent, a page that several processes share counted once (PSS)."""
+    """Resident memory of API and agent, a page that several processes share counted once (PSS).
+
+    What the agent has mapped of the kernel's maps is in it, though `kernel_memory` counts that as well."""
     sums_mb = []
     for _ in range(ROUNDS):
         total_kib = 0
