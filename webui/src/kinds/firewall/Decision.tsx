@@ -70,10 +70,16 @@ function Decision() {
         {hasPorts ? (
           <>
             <NumberText label="Port" digits={5} required value={port} onChange={setPort} />
-            <NumberText label="Source port (any)" digits={5} value={sourcePort} onChange={setSourcePort} />
+            <NumberText
+              label="Source port"
+              placeholder="any"
+              digits={5}
+              value={sourcePort}
+              onChange={setSourcePort}
+            />
           </>
         ) : null}
-        <NumberText label="DSCP (any)" digits={2} value={dscp} onChange={setDscp} />
+        <NumberText label="DSCP" placeholder="any" digits={2} value={dscp} onChange={setDscp} />
         <TextInput
           type="datetime-local"
           label="At (now if empty)"
@@ -97,6 +103,7 @@ function Decision() {
 interface NumberTextProps {
   label: string;
   digits: number;
+  placeholder?: string;
   required?: boolean;
   value: string;
   onChange: (value: string) => void;
