@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from weir.adapters import connection_limits, nft
 from weir.adapters.connection_limits import Limits
 from weir.adapters.nft import Table
+from weir.adapters.proc import read_sysctl, write_sysctl
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.firewall_table import FirewallWanted as FirewallWanted
 from weir.backends.firewall_table import table_of as table_of
@@ -30,6 +31,10 @@ from weir.parts.firewall import Rules, tracks
 from weir.parts.nat import rule_of as nat_rule_of
 from weir.parts.rule import NAT_CHAINS, PacketRule
 from weir.parts.zones import policy_of, zone_of
+
+_FLOW_TIMEOUT = "net/netfilter/nf_flowtable_udp_timeout"
+_FLOW_TIMEOUT_S = 15
+"""Half of what conntrack gives a UDP connection without an answer (`nf_conntrack_udp_timeout`, 30 s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,15 @@ def _table_step(name: str, words: str, held: object | None, wanted: object | Non
     return step("firewall", "change", "firewall", f"{name}{words}")
 
 
+def _keep_unanswered() -> None:
+    """A connection that leaves the flow table keeps its time-out less that of the table
+    (nf_flow_table_core.c). Both are 30 s for UDP of which only XDP saw an answer: it and its NAT would be
+    forgotten with each change of rules. Without the setting there are no flow tables."""
+    held = read_sysctl(_FLOW_TIMEOUT)
+    if held is not None and held != str(_FLOW_TIMEOUT_S):
+        write_sysctl(_FLOW_TIMEOUT, str(_FLOW_TIMEOUT_S))
+
+
 class FirewallBackend:
     topics: ClassVar[frozenset[Topic]] = frozenset(("links", "firewall"))
     is_scanned_apart: ClassVar[bool] = False
@@ -113,6 +127,8 @@ class FirewallBackend:
     def apply(self, difference: FirewallDifference) -> None:
         self._has_flows = True
         if difference.changes_rules:
+            if difference.wanted is not None and difference.wanted.flow_devices:
+                _keep_unanswered()
             _apply(nft.commands(difference.held, difference.wanted))
         if difference.changes_limits:
             connection_limits.apply(difference.limits)
