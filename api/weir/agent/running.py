@@ -71,7 +71,7 @@ class RunningConfiguration:
         self._refusing = refusing
         self.document = Document()
         self.compiled = nothing_compiled(SlotAllocation(capacity), self._now_local(), executor.registered)
-        self.slot_log = SlotLog(lambda: self.compiled.slots())
+        self.slot_log = SlotLog(lambda: self.compiled.slots(), self.lock)
         self._before: Before | None = None
         """What ran before the last plan, for as long as somebody may want to go back there."""
         self._missed: list[Missed] | None = None

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from weir.compiler import NO_SLOT, Plan
@@ -17,10 +18,12 @@ KEPT_CHANGES = 1000
 class SlotLog:
     """Thread-safe. A reader names the generation it has seen and gets the difference, or everything."""
 
-    def __init__(self, slots: Callable[[], Mapping[str, int]]) -> None:
-        """`slots` gives all there are now, for who needs everything; they are not held here."""
+    def __init__(self, slots: Callable[[], Mapping[str, int]], still: AbstractContextManager[object]) -> None:
+        """`slots` gives all there are now, for who needs everything; they are not held here. Slots change,
+        and are noted, while `still` is held: a lock that is taken before that of this log."""
         self._lock = threading.Lock()
         self._slots = slots
+        self._still = still
         self._generation = time.time_ns() // 1000  # never one of a process before this
         self._changes: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT_CHANGES)
 
@@ -49,13 +52,14 @@ class SlotLog:
         """Slots that changed after `generation`; `full` when the answer replaces all that was known."""
         with self._lock:
             oldest = self._changes[0][0] - 1 if self._changes else self._generation
-            if not oldest <= generation <= self._generation:
-                return self._answer(True, self._slots())
-            change: dict[str, int] = {}
-            for number, slots in self._changes:
-                if number > generation:
-                    change.update(slots)
-            return self._answer(False, change)
+            if oldest <= generation <= self._generation:
+                change: dict[str, int] = {}
+                for number, slots in self._changes:
+                    if number > generation:
+                        change.update(slots)
+                return self._answer(False, change)
+        with self._still, self._lock:  # while a plan is taken over, classes that it changes are missing
+            return self._answer(True, self._slots())
 
     def _answer(self, full: bool, slots: Mapping[str, int]) -> dict[str, Any]:
         return {

@@ -140,8 +140,8 @@ class Compiled:
         return self.tables.by_id.get(queue_id)
 
     def slots(self) -> dict[str, int]:
-        """Queue id -> slot. Also beside who changes it: what came or went meanwhile may be in it."""
-        return {spec.queue_id: spec.slot for spec in list(self.tables.by_id.values()) if spec.is_queue}
+        """Queue id -> slot."""
+        return {spec.queue_id: spec.slot for spec in self.tables.by_id.values() if spec.is_queue}
 
     def accept(self, plan: Plan) -> None:
         """Take over a plan made from this very state, after the kernel holds it."""
