@@ -206,14 +206,16 @@ def test_connections_are_known_to_xdp_behind_what_people_configured() -> None:
     assert table is not None
     assert [comment for comment, _ in table.chains["forward"].rules] == [
         "f1",
+        "connections that passed in their first direction",
         "connections that XDP may forward",
         "f2",
         "from a WAN",
     ]
     table = table_of(FirewallWanted((CONFIGURED, *NAT), ("lan0", "wan0")))
     assert table is not None
-    assert [comment for comment, _ in table.chains["forward"].rules][:2] == [
+    assert [comment for comment, _ in table.chains["forward"].rules][:3] == [
         "f1",
+        "connections that passed in their first direction",
         "connections that XDP may forward",
     ]
 
