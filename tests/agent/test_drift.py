@@ -68,14 +68,14 @@ def test_another_mtu_is_set_back(rig: Rig) -> None:
     ],
 )
 def test_changed_rules_are_replaced(rig: Rig, command: tuple[str, ...]) -> None:
-    before = rig.run("nft", "list", "table", "inet", "weir")
+    before = rig.run("nft", "-s", "list", "table", "inet", "weir")
     rig.run(*command)
     repaired(rig, "inet weir", lambda: _table(rig) == before, "firewall", "firewall")
 
 
 def _table(rig: Rig) -> str:
     try:
-        return rig.run("nft", "list", "table", "inet", "weir")
+        return rig.run("nft", "-s", "list", "table", "inet", "weir")
     except AssertionError:
         return ""
 

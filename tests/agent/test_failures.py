@@ -22,7 +22,7 @@ def configured(rig: Rig) -> None:
 
 def test_a_part_that_fails_undoes_the_parts_before_it(rig: Rig) -> None:
     """Routes are last; without FRR they fail when addresses, classes and rules are in the kernel already."""
-    head, rules = rig.store.head(), rig.run("nft", "list", "table", "inet", "weir")
+    head, rules = rig.store.head(), rig.run("nft", "-s", "list", "table", "inet", "weir")
     before = rig.explain("q1")["kernel"]
     rig.stop_frr()
     with pytest.raises(Unavailable, match="FRR is not running"):
@@ -37,7 +37,7 @@ def test_a_part_that_fails_undoes_the_parts_before_it(rig: Rig) -> None:
     assert rig.addresses("lan0") == {"10.64.0.1/24", "2001:db8:64::1/64"}
     assert rig.addresses("wan0") == {"203.0.113.2/24"}
     assert rig.explain("q1")["kernel"] == before
-    assert rig.run("nft", "list", "table", "inet", "weir") == rules
+    assert rig.run("nft", "-s", "list", "table", "inet", "weir") == rules
     assert "q50" not in rig.agent.call("slots", {"since": 0})["slots"]
     rig.start_frr()
     until("the routes are given to the new FRR", lambda: "10.77.0.0/16" in rig.run("ip", "route"))
