@@ -12,7 +12,8 @@ from tests.agent.rig import lan, wan
 from weir.adapters.nft_canonical import canonical
 from weir.adapters.nft_commands import Chain, Table, commands, flow_reset
 from weir.adapters.nft_encoded import encoded
-from weir.adapters.nft_turns import TURN_MASK
+from weir.adapters.nft_fields import NotKnown
+from weir.adapters.nft_turns import TURN_MASK, without_turn
 from weir.adapters.uplink_rules import MASK
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.kinds.firewall import Firewall
@@ -112,9 +113,33 @@ def _said(chain: Chain) -> tuple[Any, ...]:
     return chain.name, chain.type, chain.hook, chain.priority, chain.policy, chain.rules
 
 
+MARK = {"ct": {"key": "mark"}}
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        {"mangle": {"key": {"tcp option": {"name": "maxseg", "field": "size"}}, "value": 1432}},
+        {"mangle": {"key": MARK, "value": 7}},
+        {"mangle": {"key": MARK, "value": {"|": [MARK, 7]}}},
+        {"mangle": {"key": MARK, "value": {"|": [{"&": [MARK, 7]}, 1, 2]}}},
+        {"mangle": {"key": MARK, "value": {"|": [{"&": [MARK, 7]}, 1]}}},
+        {"mangle": {"key": MARK, "value": {"|": [{"&": [MARK, "x"]}, 1]}}},
+        {"match": {"op": "==", "left": {"ct": {"key": "direction"}}, "right": 5}},
+        {"match": {"op": "<", "left": {"&": [MARK, 7]}, "right": 1}},
+        {"match": {"op": "==", "left": {"&": [MARK, 7]}, "right": "x"}},
+        {"match": {"op": "==", "left": {"&": [MARK]}, "right": 1}},
+    ],
+)
+def test_another_form_is_left_to_nft(expression: dict[str, Any]) -> None:
+    """Such as how much fits into a packet, which a rule writes elsewhere."""
+    without_turn(expression)
+    with pytest.raises(NotKnown):
+        encoded([expression])
+
+
 def written(kept: int, number: int) -> str:
-    mark = {"ct": {"key": "mark"}}
-    return canonical({"mangle": {"key": mark, "value": {"|": [{"&": [mark, kept]}, number]}}})
+    return canonical({"mangle": {"key": MARK, "value": {"|": [{"&": [MARK, kept]}, number]}}})
 
 
 def test_rules_are_compared_without_their_number_and_with_all_else() -> None:

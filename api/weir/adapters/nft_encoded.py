@@ -85,10 +85,10 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
 
 
 def encoded(expressions: Sequence[Expression]) -> tuple[Encoded, ...]:
-    """Raises `NotKnown`."""
+    """Raises `NotKnown`, also for what has another form than is known here: nft does it then."""
     try:
         return tuple(_Rule().of(expressions))
-    except KeyError as error:
+    except (LookupError, TypeError, ValueError, struct.error) as error:
         raise NotKnown(str(error)) from None
 
 
@@ -282,8 +282,10 @@ def _word(number: int) -> bytes:
 
 def _marked(key: Any, value: Any) -> Iterator[Encoded]:
     """The connection's mark: some of its bits are kept, and others set."""
+    if key != _MARK:
+        raise NotKnown("mangle")
     (kept, number) = value["|"]
-    if key != _MARK or kept["&"][0] != _MARK or kept["&"][1] & number:
+    if kept["&"][0] != _MARK or kept["&"][1] & number:
         raise NotKnown("mangle")
     yield _tracked("mark")
     yield _masked(_word(kept["&"][1]), _word(number))

@@ -10,7 +10,7 @@ was written before says nothing of rules by now. Rules are compared without it (
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 TURN_MASK = 0x7FFF_FF00
@@ -67,17 +67,13 @@ def _with(expression: Mapping[str, Any], turn: int) -> Mapping[str, Any]:
     if kind == "match" and said["left"] == {"&": [_MARK, TURN_MASK]}:
         return {kind: {**said, "right": turn}}
     if kind == "mangle" and said["key"] == _MARK:
-        return {kind: {**said, "value": dict(_written(said["value"], turn))}}
+        return {kind: {**said, "value": _written(said["value"], turn)}}
     return expression
 
 
-def _written(value: Mapping[str, Any], turn: int) -> Iterator[tuple[str, Any]]:
-    """`kept bits | number`; whatever else it is, it stays as it is, and differs."""
-    for operator, members in value.items():
-        numbers = [member for member in members if isinstance(member, int)]
-        masks = [member["&"] for member in members if isinstance(member, dict) and set(member) == {"&"}]
-        if operator == "|" and len(numbers) == len(masks) == 1 and len(members) == 2:
-            mark, kept = masks[0]
-            yield operator, [{"&": [mark, kept & ~numbers[0]]}, turn]
-        else:
-            yield operator, members
+def _written(value: Any, turn: int) -> Any:
+    """`kept bits | number`, whichever is first; whatever else it is stays as it is, and differs."""
+    match value:
+        case {"|": [{"&": [mark, int(kept)]}, int(number)]} | {"|": [int(number), {"&": [mark, int(kept)]}]}:
+            return {"|": [{"&": [mark, kept & ~number]}, turn]}
+    return value
