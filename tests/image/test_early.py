@@ -134,9 +134,10 @@ def test_the_largest_file_that_the_agent_keeps_is_not_taken_for_a_damaged_one(
 ) -> None:
     rules, ports = kept.read_text().splitlines()[1:3]
     words = "link set dev lan0 up\n"
-    content = signed(f"{rules}\n{ports}\n" + words * ((MAX_BYTES - 4096) // len(words)))
+    head = f"{rules}\n{ports}\n"
+    content = signed(head + words * ((MAX_BYTES - len(signed(head))) // len(words)))
     kept.write_bytes(content)
-    assert MAX_BYTES - 4096 < len(content) <= MAX_BYTES
+    assert MAX_BYTES - len(words) < len(content) <= MAX_BYTES
     done = start(router, kept)
     assert (done.returncode, done.stderr) == (0, "")
     assert up(router) == {"lan0"}
