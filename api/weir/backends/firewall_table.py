@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from weir.adapters import nft
 from weir.adapters.nft import Chain, Table
@@ -16,7 +17,7 @@ from weir.backends.remembered import Remembered
 from weir.model.schedule import TimeWindow
 from weir.parts.delta import common_ends
 from weir.parts.filter import OUTGOING
-from weir.parts.rule import BEFORE_TRACKING, CLAMP, NAT_CHAINS, PacketRule
+from weir.parts.rule import BEFORE_TRACKING, CLAMP, NAT_CHAINS, PacketRule, led_to
 from weir.parts.zones import NO_ZONES
 
 _CHAINS = (
@@ -162,17 +163,15 @@ def _accepts_established(rule: PacketRule) -> bool:
 def _may_end(rules: Sequence[PacketRule], chains: Mapping[str, Sequence[PacketRule]]) -> bool:
     """Whether one of these, or of those that they lead to, refuses packets of connections that exist: it may
     see only one direction of them."""
-    seen = set[str]()
-    left = list(rules)
-    while left:
-        rule = left.pop()
-        if rule.verdict in ("drop", "reject") and rule.made_by != NO_ZONES:
-            if not rule.ct_states or "established" in rule.ct_states:
-                return True
-        elif rule.verdict in ("jump", "goto") and rule.target not in seen:
-            seen.add(rule.target)
-            left.extend(chains.get(rule.target, ()))
-    return False
+    first = {rule.target for rule in rules if rule.verdict in ("jump", "goto")}
+    reached = led_to(chain.from_iterable(chains.values()), *first)
+    asked = chain(rules, *(chains.get(name, ()) for name in reached))
+    return any(
+        rule.verdict in ("drop", "reject")
+        and rule.made_by != NO_ZONES
+        and (not rule.ct_states or "established" in rule.ct_states)
+        for rule in asked
+    )
 
 
 def _flow_rules(waits: bool) -> Iterator[Rule]:
