@@ -97,6 +97,26 @@ def test_a_source_has_no_more_connections_than_it_may_and_others_open_theirs(rig
         assert not opens(rig, ATTACKER)
 
 
+def test_a_larger_bound_is_counted_in_parts_and_never_exceeded(rig: Rig) -> None:
+    with firewall(rig, Firewall(connections_per_source=2048)):
+        with flooded(rig, ATTACKER):
+            until("the bound is near", lambda: tracked_of(rig, ATTACKER) > 0.85 * 2048)
+            for _ in range(20):
+                assert opens(rig, BYSTANDER)
+                assert tracked_of(rig, ATTACKER) <= 2048
+        rig.run("conntrack", "-D", "-s", ATTACKER)
+        until("who has none any more opens some", lambda: opens(rig, ATTACKER))
+
+
+def test_who_goes_on_beyond_the_bound_is_remembered_for_a_second(rig: Rig) -> None:
+    """So a part that is full is walked once a second, and not for each packet."""
+    with firewall(rig, Firewall(connections_per_source=1024)):
+        flows(rig, ATTACKER, 1.0, 10_000)
+        full = ["nft", "list", "set", "inet", connection_limits.TABLE, "full_connections4"]
+        assert rig.run(*full).count(f'"lan0" . {ATTACKER} . ') == 4
+        until("it is forgotten", lambda: ATTACKER not in rig.run(*full))
+
+
 def test_an_ipv6_network_is_one_source_and_four_of_them_a_larger_one(rig: Rig) -> None:
     with firewall(rig, Firewall(connections_per_source=100)):
         send6(rig, [f"2001:db8:64:1::{host + 1:x}" for host in range(300)])

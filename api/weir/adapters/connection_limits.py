@@ -17,13 +17,17 @@ from weir.adapters.nft_drafts import Hooks, base, learnt, printed, removal
 from weir.model.problem import Problem
 
 TABLE, DRAFT = nft.LIMITS_PREFIX, f"{nft.LIMITS_PREFIX}_draft"
-SOURCES = 65536
-"""So many sources have their connections counted, of each family; more are not bounded."""
 REFUSED = 4096
 """So many of those who were refused are remembered, for an hour."""
 SLOT_SHIFT = 8
 NETWORK_SHARE = 4
 """An IPv6 /56, which one customer may have, holds as many connections as so many /64."""
+PART, MOST_PARTS = 256, 1024
+"""A new connection walks those that are counted with it (Linux, nf_conncount.c), so those of a source with a
+bound of 512 and more are counted in parts of 256 to 511 (docs/adr/0266)."""
+COUNTED, FULL = 262_144, 16_384
+"""Parts of all sources of a family, and those of them that are remembered as full; more are not bounded, or
+walked."""
 _HOOKS = {
     # After connections are looked up (-200), before addresses are translated (-100) and our firewall (0).
     "sources": {"type": "filter", "hook": "prerouting", "prio": -150, "policy": "accept"},
@@ -35,9 +39,6 @@ _SETS = f"""
   set full {{ type mark; size {REFUSED}; flags dynamic,timeout; timeout 1h; }}
   set refused4 {{ type ifname . ipv4_addr; size {REFUSED}; flags dynamic,timeout; timeout 1h; }}
   set refused6 {{ type ifname . ipv6_addr; size {REFUSED}; flags dynamic,timeout; timeout 1h; }}
-  set connections4 {{ type ifname . ipv4_addr; size {SOURCES}; flags dynamic; }}
-  set connections6 {{ type ifname . ipv6_addr; size {SOURCES}; flags dynamic; }}
-  set networks6 {{ type ifname . ipv6_addr; size {SOURCES}; flags dynamic; }}
   counter full {{ }}
   counter refused {{ }}
   chain full {{
@@ -56,7 +57,8 @@ ends and the next one still drops."""
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`connections` of each source (IPv4 address, IPv6 /64) at once, 0 = any number.
+    """`connections` of each source (IPv4 address, IPv6 /64) at once, 0 = any number. Never more; of bounds
+    that are counted in parts some are refused from nine tenths on.
 
     What comes in by an interface of `outside` is not counted: WANs, and VRFs, whose packets came by one of
     their interfaces before.
@@ -153,10 +155,12 @@ def _is_there() -> bool:
 
 def _text(table: str, limits: Limits, hooks: Hooks) -> str:
     outside = ", ".join(f'"{name}"' for name in ("lo", *limits.outside))
-    bounded = f"    {_NEW} iifname != {{ {outside} }} jump bounded" if limits.connections else ""
+    bounds = _bounds(limits.connections) if limits.connections else ()
+    bounded = f"    {_NEW} iifname != {{ {outside} }} jump bounded" if bounds else ""
     return f"""table {nft.FAMILY} {table} {{{_SETS}
+{"".join(bound.text for bound in bounds)}
   chain bounded {{
-{_bounds(limits.connections) if limits.connections else ""}
+{"".join(bound.rules for bound in bounds)}
   }}
   chain sources {{ {base(hooks, "sources")}
 {bounded}
@@ -168,13 +172,48 @@ def _text(table: str, limits: Limits, hooks: Hooks) -> str:
 """
 
 
-def _bounds(connections: int) -> str:
-    rows = (
-        ("connections4", "ip saddr", connections),
-        ("connections6", "ip6 saddr & ffff:ffff:ffff:ffff::", connections),
-        ("networks6", "ip6 saddr & ffff:ffff:ffff:ff00::", connections * NETWORK_SHARE),
-    )
-    return "\n".join(
-        f"    add @{name} {{ iifname . {source} ct count over {most} }} goto refused"
-        for name, source, most in rows
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """Of one width of sources. A part that was found full counts nothing for a second: who goes on costs no
+    walk."""
+
+    name: str
+    source: str
+    mask: str
+    most: int
+
+    @property
+    def parts(self) -> int:
+        """A power of two, as a connection's part is the end of its number."""
+        return min(1 << max((self.most // PART).bit_length() - 1, 0), MOST_PARTS)
+
+    @property
+    def text(self) -> str:
+        """Its sets, and the chain of those that are one too many."""
+        kind = f"typeof iifname . {self.source}{' . ct id' if self.parts > 1 else ''}"
+        return f"""  set {self.name} {{ {kind}; size {COUNTED}; flags dynamic; }}
+  set full_{self.name} {{ {kind}; size {FULL}; flags dynamic,timeout; timeout 1s; }}
+  chain over_{self.name} {{
+    add @full_{self.name} {{ {self._key} }}
+    goto refused
+  }}
+"""
+
+    @property
+    def rules(self) -> str:
+        return f"""    {self._key} @full_{self.name} goto refused
+    add @{self.name} {{ {self._key} ct count over {self.most // self.parts} }} goto over_{self.name}
+"""
+
+    @property
+    def _key(self) -> str:
+        part = f" . ct id & {self.parts - 1}" if self.parts > 1 else ""
+        return f"iifname . {self.source}{self.mask}{part}"
+
+
+def _bounds(connections: int) -> Sequence[_Bound]:
+    return (
+        _Bound("connections4", "ip saddr", "", connections),
+        _Bound("connections6", "ip6 saddr", " & ffff:ffff:ffff:ffff::", connections),
+        _Bound("networks6", "ip6 saddr", " & ffff:ffff:ffff:ff00::", connections * NETWORK_SHARE),
     )

@@ -66,8 +66,8 @@ class Firewall(ConfigObject):
             MAX_CONNECTIONS,
             label="Connections per address",
             help="Tracked connections that an address may have at once, by interface; "
-            "of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped. "
-            "0: any number, and one customer can fill the table.",
+            "of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped, of bounds from "
+            "512 on some from nine tenths on. 0: any number, and one customer can fill the table.",
         ),
     ] = 4096
 

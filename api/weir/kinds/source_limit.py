@@ -35,7 +35,8 @@ class SourceLimit:
             1,
             MAX_CONNECTIONS,
             help="So many connections of one source may exist at once, of those that get as far as this "
-            "rule. It then looks at the first packet of each connection only.",
+            "rule. It then looks at the first packet of each connection only, and for it through all those "
+            "that the source has: 1,000 take some 150 us of a core.",
             example="20",
         ),
     ] = None
