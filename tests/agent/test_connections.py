@@ -169,7 +169,7 @@ def test_the_router_says_who_fills_the_table_and_who_was_refused(rig: Rig) -> No
     with firewall(rig, Firewall(connections_per_source=300)):
         until("nobody is named of those refused before", lambda: "warning" not in check(rig))
         flows(rig, ATTACKER, 1.0, 2000)
-        most = Connections(lambda: "")
+        most = Connections(lambda: "", tuple)
         with netns.inside(rig.router):
             assert conntrack.fill() == (tracked(rig), int(rig.run("cat", CONNTRACK_MAX)))
             most.look()
@@ -186,7 +186,7 @@ def check(rig: Rig) -> str:
 
 
 def test_a_table_that_is_nearly_full_names_those_who_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Connections(lambda: "")
+    found = Connections(lambda: "", tuple)
     monkeypatch.setattr(conntrack, "fill", lambda: (900, 1000))
     monkeypatch.setattr(conntrack, "holders", lambda most: [(ATTACKER, 870)])
     monkeypatch.setattr(connection_limits, "refused", lambda: connection_limits.NOTHING_REFUSED)

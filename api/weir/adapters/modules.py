@@ -27,6 +27,15 @@ def load_pppoe() -> None:
         log.debug("no PPPoE: %s", problem.message)
 
 
+def load_helper(helper: str) -> None:
+    """Load conntrack's helper for a protocol (`ftp`) and what translates its words, where they are modules:
+    a rule that names a helper makes the kernel load the former alone."""
+    try:
+        run(["modprobe", "-q", f"nf_nat_{helper}"])
+    except Problem as problem:
+        log.debug("no helper: %s", problem.message)
+
+
 def load_flow_tables() -> None:
     """Load nf_flow_table where it is a module; without it the fast path cannot ask for connections."""
     try:

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 from weir.adapters.nft_canonical import Expression, canonical
 from weir.adapters.nft_commands import FAMILY as FAMILY
 from weir.adapters.nft_commands import FLOW_TABLE as FLOW_TABLE
+from weir.adapters.nft_commands import HELPER, Rule, new_helper
 from weir.adapters.nft_commands import TABLE as TABLE
 from weir.adapters.nft_commands import Chain as Chain
 from weir.adapters.nft_commands import Command as Command
-from weir.adapters.nft_commands import Rule
 from weir.adapters.nft_commands import Table as Table
 from weir.adapters.nft_commands import agree as agree
 from weir.adapters.nft_commands import commands as commands
@@ -97,6 +97,16 @@ def refused_rule(steps: Sequence[Command]) -> str:
     return str(_added(steps[places[good]]).get("comment", ""))
 
 
+def refused_helper(name: str) -> str:
+    """Why the kernel has no such helper (`ftp_tcp`), "" = it has. Nothing is changed."""
+    steps = [{"add": {"table": {"family": FAMILY, "name": TABLE}}}, new_helper(name)]
+    try:
+        _try(steps)
+    except ApplyFailed as problem:
+        return problem.message
+    return ""
+
+
 def _added(step: Command) -> dict[str, Any]:
     """The rule that a step adds; nothing of another step."""
     made: dict[str, Any] = step.get("add") or step.get("insert") or {}
@@ -106,10 +116,15 @@ def _added(step: Command) -> dict[str, Any]:
 
 def _is_taken(steps: Sequence[Command]) -> bool:
     try:
-        run(["nft", "-c", "-j", "-f", _STDIN], text=json.dumps({"nftables": list(steps)}))
+        _try(steps)
     except ApplyFailed:
         return False
     return True
+
+
+def _try(steps: Sequence[Command]) -> None:
+    """Have the kernel look at it without doing it. Raises `ApplyFailed` with what nft said."""
+    run(["nft", "-c", "-j", "-f", _STDIN], text=json.dumps({"nftables": list(steps)}))
 
 
 def apply_text(script: str) -> None:
@@ -285,9 +300,10 @@ def _parsed(listed: Sequence[dict[str, Any]]) -> Table | None:
     if not listed:
         return None
     named = {
-        kind: frozenset(item[kind]["name"] for item in listed if kind in item) for kind in ("counter", "set")
+        kind: frozenset(item[kind]["name"] for item in listed if kind in item)
+        for kind in ("counter", "set", HELPER)
     }
-    return Table(_chains(listed), _flow_devices(listed), named["counter"], named["set"])
+    return Table(_chains(listed), _flow_devices(listed), named["counter"], named["set"], named[HELPER])
 
 
 def of_table(name: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -17,6 +17,8 @@ FLOW_TABLE = "fast"
 """Of our table: connections that packets may be forwarded for without asking the rules again."""
 FLOW_CHAIN = "forward"
 """The chain that names it."""
+HELPER = "ct helper"
+"""What libnftables' JSON calls a helper of conntrack, and the statement that gives it to a connection."""
 RAW_CHAIN = "raw"
 """What packets meet before their connection is looked up."""
 MOST_EDITS = 100
@@ -47,13 +49,15 @@ class Chain:
 class Table:
     """Our table: its chains by name, and the devices of its flow table (sorted; none: it has none).
 
-    `counters` are those that rules name. `sets` are only read: what fills them makes and removes them.
+    `counters` and `helpers` are those that rules name, a helper by its type and protocol. `sets` are only
+    read: what fills them makes and removes them.
     """
 
     chains: Mapping[str, Chain]
     flow_devices: tuple[str, ...] = ()
     counters: frozenset[str] = frozenset()
     sets: frozenset[str] = frozenset()
+    helpers: frozenset[str] = frozenset()
 
 
 def commands(held: Table | None, wanted: Table | None) -> list[Command]:
@@ -172,7 +176,7 @@ def agree(held: Table | None, wanted: Table | None) -> bool:
 
 
 def _without_sets(table: Table) -> tuple[object, ...]:
-    return table.chains, table.flow_devices, table.counters
+    return table.chains, table.flow_devices, table.counters, table.helpers
 
 
 def from_nothing(wanted: Table | None) -> list[Command]:
@@ -202,6 +206,7 @@ def _emptied(held: Table, wanted: Table, refilled: set[str], resets_flows: bool)
     if held.flow_devices and resets_flows:
         yield _command("delete", "flowtable", FLOW_TABLE)
     yield from (_command("delete", "counter", name) for name in sorted(held.counters - wanted.counters))
+    yield from (_command("delete", HELPER, name) for name in sorted(held.helpers - wanted.helpers))
 
 
 def _made(held: Table, wanted: Table, refilled: set[str], resets_flows: bool) -> Iterator[Command]:
@@ -210,9 +215,16 @@ def _made(held: Table, wanted: Table, refilled: set[str], resets_flows: bool) ->
         devices = list(wanted.flow_devices)
         yield _command("add", "flowtable", FLOW_TABLE, hook="ingress", prio=0, dev=devices)
     yield from (_command("add", "counter", name) for name in sorted(wanted.counters - held.counters))
+    yield from map(new_helper, sorted(wanted.helpers - held.helpers))
     for name in sorted(refilled & wanted.chains.keys()):
         if name not in held.chains or _head(held.chains[name]) != _head(wanted.chains[name]):
             yield _command("add", "chain", name, **_head(wanted.chains[name]))
+
+
+def new_helper(name: str) -> Command:
+    """The step that makes a helper for a protocol (`ftp_tcp`) known to our table."""
+    helper, _, protocol = name.partition("_")
+    return _command("add", HELPER, name, type=helper, protocol=protocol, l3proto=FAMILY)
 
 
 def _filled(wanted: Table, refilled: set[str]) -> Iterator[Command]:

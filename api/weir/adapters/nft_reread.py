@@ -42,7 +42,7 @@ def read_back(edits: Edits, held: Table) -> Table | None:
         if edits.flow_devices is not None and devices != tuple(sorted(edits.flow_devices)):
             return None
     come = {name for name, there in edits.counters.items() if there}
-    return Table(chains, devices, (held.counters - edits.counters.keys()) | come, held.sets)
+    return Table(chains, devices, (held.counters - edits.counters.keys()) | come, held.sets, held.helpers)
 
 
 class _Told(NamedTuple):

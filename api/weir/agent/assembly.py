@@ -336,7 +336,7 @@ def _guard(
 
 
 def _tracked(executor: Executor, stack: ExitStack) -> Callable[[], dict[str, Any] | None]:
-    found = Connections(lambda: executor.firewall.uncounted_reason)
+    found = Connections(lambda: executor.firewall.uncounted_reason, lambda: executor.firewall.missing_helpers)
     found.start()
     stack.callback(found.stop)
     return found.to_json

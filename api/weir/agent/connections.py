@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weir.adapters import connection_limits, conntrack
@@ -23,8 +23,14 @@ LISTED = 5
 class Connections:
     """What `status` answers. What takes longer than a read of two numbers is looked at in the background."""
 
-    def __init__(self, uncounted_reason: Callable[[], str], period_s: float = PERIOD_S) -> None:
+    def __init__(
+        self,
+        uncounted_reason: Callable[[], str],
+        missing_helpers: Callable[[], Sequence[str]],
+        period_s: float = PERIOD_S,
+    ) -> None:
         self._uncounted_reason = uncounted_reason
+        self._missing_helpers = missing_helpers
         self._refused = NOTHING_REFUSED
         self._holders: list[tuple[str, int]] = []
         self._fault = ""
@@ -49,6 +55,7 @@ class Connections:
             "max": fill[1],
             "much": is_much(fill),
             "uncounted_reason": self._uncounted_reason(),
+            "missing_helpers": list(self._missing_helpers()),
             "refused_full_packets": refused.full,
             "refused_source_packets": refused.sources,
             "refused": [

@@ -292,7 +292,11 @@ class Executor:
 
     def refuse_missing(self, plan: Plan) -> None:
         """Raise `NotFound` for a newly configured interface, or a new port of a bridge or bond, that does not
-        exist; one that is made here may wait for what it is made on."""
+        exist; one that is made here may wait for what it is made on. `Unsupported` for a rule that needs what
+        the kernel does not have."""
+        rules = plan.of(FIREWALL)
+        if rules is not None:
+            self.firewall.refuse_missing(rules)
         delta, links, bonds = plan.of(NETWORK), plan.of(BRIDGES), plan.of(BONDS)
         added = [] if delta is None else [n.ifname for old, n in delta.set if old is None and not n.is_made]
         added += () if links is None else unconfigured_ports(links)

@@ -6,11 +6,11 @@ Beside it the table of connections (connection_limits.py), which a change of oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from weir.adapters import connection_limits, nft
+from weir.adapters import connection_limits, modules, nft
 from weir.adapters.connection_limits import Limits
 from weir.adapters.nft import Table
 from weir.adapters.proc import read_sysctl, write_sysctl
@@ -20,8 +20,9 @@ from weir.backends.firewall_table import table_of as table_of
 from weir.backends.rule_effects import EVERYBODY, judged_otherwise, kept_out
 from weir.backends.rules_explained import explain_bound, explain_rules
 from weir.kinds.dhcp_server import DhcpServer
+from weir.kinds.firewall import Firewall
 from weir.model.objects import ConfigObject
-from weir.model.problem import ApplyFailed
+from weir.model.problem import ApplyFailed, Unsupported
 from weir.parts.admission import REFUSED
 from weir.parts.delta import Replaced, Step
 from weir.parts.effect import Effect, for_each
@@ -108,6 +109,10 @@ class FirewallBackend:
         """What was read beside our table, and what of it is the table of connections."""
         self.uncounted_reason = ""
         """Why the kernel does not count connections by source, "" = it does, or nobody asked it to."""
+        self.missing_helpers: Sequence[str] = ()
+        """What is asked for and this kernel does not have, each in a sentence."""
+        self._refused_helpers: dict[str, str] = {}
+        """Of each helper that was asked for why the kernel has none, "" = it has."""
 
     def read(self) -> FirewallHeld:
         found = nft.reading()
@@ -122,7 +127,11 @@ class FirewallBackend:
     def diff(self, held: FirewallHeld, wanted: FirewallWanted) -> FirewallDifference:
         limits = self._possible(limits_of(wanted.rules))
         printed = "" if limits is None else self._print_of(limits)
-        return FirewallDifference(held.table, table_of(wanted), limits, held.limits, printed)
+        table = table_of(wanted)
+        self.missing_helpers = self._missing(() if table is None else table.helpers)
+        if self.missing_helpers:
+            table = table_of(self._without_refused(wanted))
+        return FirewallDifference(held.table, table, limits, held.limits, printed)
 
     def apply(self, difference: FirewallDifference) -> None:
         self._has_flows = True
@@ -204,6 +213,9 @@ class FirewallBackend:
             return
         rules, difference, table = found.wanted.rules, found.difference, found.held.table
         yield from explain_rules(rules, found.wanted.closed, table, item)
+        if isinstance(item, Firewall):
+            for reason in self._missing(_helpers(rules)):
+                yield Line("helpers", "a helper of connections", reason, False)
         if difference.limits is not None and item.kind in ("firewall", "interface"):
             asked = limits_of(rules)
             same = not difference.changes_limits
@@ -212,6 +224,34 @@ class FirewallBackend:
         count = 0 if wanted is None else sum(len(chain.rules) for chain in wanted.chains.values())
         words = _first_difference(table, wanted) if changes else "it is so"
         yield Line("the table inet weir", f"{count} rules" if count else "none", words, not changes)
+
+    def refuse_missing(self, delta: Replaced[Rules]) -> None:
+        """Raise `Unsupported` for a helper that no rule named before, and that the kernel does not have."""
+        if (asked := _helpers(delta.entries_after)) and (new := asked - _helpers(delta.before)):
+            for reason in self._missing(new):
+                raise Unsupported(reason, code="no-helper", path="firewall/firewall/helpers")
+
+    def _missing(self, names: Iterable[str]) -> list[str]:
+        """Those that the kernel does not have, each in a sentence."""
+        return [
+            f"this kernel has no helper {name.replace('_', ' for ')}: {reason}"
+            for name in sorted(names)
+            if (reason := self._refused_helper(name))
+        ]
+
+    def _refused_helper(self, name: str) -> str:
+        if name not in self._refused_helpers:
+            modules.load_helper(name.partition("_")[0])
+            self._refused_helpers[name] = nft.refused_helper(name)
+        return self._refused_helpers[name]
+
+    def _without_refused(self, wanted: FirewallWanted) -> FirewallWanted:
+        """Without the rules whose helpers this kernel lacks, as after an update: a commit refuses them, and a
+        router that starts has its other rules."""
+        kept = (
+            rule for rule in wanted.rules if rule.verdict != "helper" or not self._refused_helper(rule.target)
+        )
+        return replace(wanted, rules=tuple(kept))
 
     def _possible(self, limits: Limits | None) -> Limits | None:
         """Without the bound where the kernel cannot count: that is told, and no commit fails for it."""
@@ -225,6 +265,10 @@ class FirewallBackend:
         if self._learnt is None or self._learnt[0] != limits:
             self._learnt = (limits, connection_limits.expected(limits))
         return self._learnt[1]
+
+
+def _helpers(rules: Iterable[PacketRule]) -> set[str]:
+    return {rule.target for rule in rules if rule.verdict == "helper"}
 
 
 def _decided(rule_of: Callable[[str], str | None], ids: Collection[str] | None) -> dict[str, dict[str, int]]:
@@ -294,4 +338,4 @@ def _first_difference(held: Table | None, wanted: Table | None) -> str:
                 return f"chain {name} holds {found} in place of {asked}"
         if len(chain.rules) != len(other.rules):
             return f"chain {name} has {len(chain.rules)} rules in place of {len(other.rules)}"
-    return "its counters or sets are others"
+    return "its counters, helpers or sets are others"

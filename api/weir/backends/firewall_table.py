@@ -17,7 +17,7 @@ from weir.backends.remembered import Remembered
 from weir.model.schedule import TimeWindow
 from weir.parts.delta import common_ends
 from weir.parts.filter import OUTGOING
-from weir.parts.rule import BEFORE_TRACKING, CLAMP, NAT_CHAINS, PacketRule, led_to
+from weir.parts.rule import BEFORE_TRACKING, CLAMP, HELPERS, NAT_CHAINS, PacketRule, led_to
 from weir.parts.zones import NO_ZONES
 
 _CHAINS = (
@@ -27,6 +27,8 @@ _CHAINS = (
     ("entry", "filter", "prerouting", -300),
     ("output", "filter", "output", -300),
     (OUTGOING, "filter", "output", 0),
+    # Behind that and what bounds connections (-150), before NAT.
+    (HELPERS, "filter", "prerouting", -140),
     ("prerouting", "nat", "prerouting", -100),
     (CLAMP, "filter", "forward", -150),
     ("input", "filter", "input", 0),
@@ -36,7 +38,7 @@ _CHAINS = (
 _ELSEWHERE = frozenset({"sources"})
 """Done by the table of connections."""
 _OFFLOADED = ("tcp", "udp")
-_TRACK = ("zone", "masquerade", "snat", "dnat", "redirect")
+_TRACK = ("zone", "helper", "masquerade", "snat", "dnat", "redirect")
 _TRACKING_RULE = (
     "connections are tracked outside hours, too",
     (canonical(match({"ct": {"key": "state"}}, "new", "in")),),
@@ -101,7 +103,8 @@ def _made(wanted: FirewallWanted) -> Table | None:
     if wanted.flow_devices and "forward" not in chains:
         chains["forward"] = Chain("forward", *hooks["forward"], "accept", tuple(_flow_rules(False)))
     counters = frozenset(rule.counter for rule in wanted.rules if rule.counter)
-    return Table(chains, wanted.flow_devices, counters)
+    helpers = frozenset(rule.target for rule in wanted.rules if rule.verdict == "helper")
+    return Table(chains, wanted.flow_devices, counters, helpers=helpers)
 
 
 _table = Remembered(_made)

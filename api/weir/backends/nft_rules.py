@@ -150,6 +150,8 @@ def _verdict(rule: PacketRule) -> Iterator[Expression]:
             yield {"mangle": {"key": size, "value": rule.mss}}
         case "jump" | "goto":
             yield {rule.verdict: {"target": rule.target}}
+        case "helper":
+            yield {"ct helper": rule.target}
         case "log":
             yield {"log": {"prefix": rule.target}}
         case "reject":

@@ -22,6 +22,8 @@ from weir.parts.firewall import rule_text
 from weir.parts.nat import counter_of as nat_counter
 from weir.parts.rule import PacketRule
 
+_FIELDS = {"masquerade": "masquerade", "zone": "VRFs", "helper": "helpers"}
+"""Of the policy, by the verdict of rules that follow from one."""
 _NOT_IN_CHAINS = "bound"
 """The verdict that the table of connections does."""
 
@@ -58,6 +60,8 @@ def explain_bound(connections: int, is_same: bool, uncounted_reason: str) -> Lin
 def _nat_field(rule: PacketRule) -> str:
     if rule.chain in ("forward", "input"):
         return "allow"
+    if rule.verdict == "helper":
+        return "to_address"
     return "hairpin" if rule.outside or rule.is_forwarded else "type"
 
 
@@ -91,8 +95,8 @@ def _field_of(rule: PacketRule, item: ConfigObject) -> str:
         return "relayed"
     if isinstance(item, Interface):
         return {"zone": "vrf", "mss": "mss_clamp"}.get(rule.verdict, "role")
-    if rule.verdict in ("masquerade", "zone"):
-        return {"masquerade": "masquerade", "zone": "VRFs"}[rule.verdict]
+    if rule.verdict in _FIELDS:
+        return _FIELDS[rule.verdict]
     if rule.tcp_ports:
         return "allowed_wan_tcp_ports"
     return "allow_ping_from_wan" if rule.icmp_types == ("echo-request",) else "drop_new_from_wan"

@@ -204,6 +204,7 @@ def connection_checks(found: Json | None) -> list[Json]:
         )
     if found["uncounted_reason"]:
         wrong.append(f"`connections_per_source` is not kept: {found['uncounted_reason'].rstrip('.')}")
+    wrong += (reason.rstrip(".") for reason in found["missing_helpers"])
     if found["fault"]:
         wrong.append(f"they were not looked at: {found['fault'].rstrip('.')}")
     return [_check("connections", "warning" if wrong else "ok", "; ".join([used, *wrong]) + ".")]

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from weir.fields import Flag, Many, Port, Whole
+from weir.fields import Flag, Many, Port, Rows, Whole
+from weir.kinds.connection_helper import SPOKEN, ConnectionHelper
 from weir.kinds.declaration import Declaration
 from weir.kinds.management import Management
 from weir.kinds.ssh_server import SshServer
@@ -16,7 +17,7 @@ from weir.model.interface import members_of
 from weir.model.limits import MAX_CONNECTIONS, MAX_PORTS
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
-from weir.model.rule import Rule, View, all_after, notice, warning
+from weir.model.rule import Rule, View, all_after, notice, own, warning
 from weir.model.zones import INSIDE, NO_ZONE, WAN
 
 
@@ -70,6 +71,21 @@ class Firewall(ConfigObject):
             "512 on some from nine tenths on. 0: any number, and one customer can fill the table.",
         ),
     ] = 4096
+    helpers: Annotated[
+        tuple[ConnectionHelper, ...],
+        Rows(
+            ConnectionHelper,
+            len(SPOKEN),
+            by="helper",
+            option="helper",
+            label="Connection helpers",
+            importance="folded",
+            help="Protocols that announce further connections, such as the data of FTP. The router reads "
+            "what is said in connections that begin inside and in those that NAT rules forward from outside, "
+            "and lets pass what they announce. An attacker who makes a program inside say such words opens "
+            "ports: name only what is needed.",
+        ),
+    ] = ()
 
 
 def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
@@ -87,6 +103,18 @@ def firewall_sense(view: View, firewall: Firewall) -> Iterator[Finding]:
             None,
             "no enabled interface has the role wan, so the firewall has nothing to do",
         )
+
+
+_OPENS_PORTS = ("ftp", "sip")
+"""By which the far end reaches ports that it made a program inside name."""
+
+
+def helper_servers(_view: View, firewall: Firewall) -> Iterator[Finding]:
+    for place, row in enumerate(firewall.helpers):
+        if row.helper in _OPENS_PORTS and not row.servers:
+            text = "whatever a program inside says to any server there can open ports of its host to that "
+            text += f"server: name the servers of {SPOKEN[row.helper].title} where they are known"
+            yield notice("helper-for-all-servers", firewall, f"helpers[{place}].servers", text)
 
 
 def open_sign_in(view: View, firewall: Firewall) -> Iterator[Finding]:
@@ -137,6 +165,7 @@ KIND = Declaration(
     area="Firewall",
     rules=(
         Rule("firewall-sense", "firewall", firewall_sense, all_after("firewall", "interface"), False),
+        Rule("helper-servers", "firewall", helper_servers, own("firewall"), False),
         Rule(
             "sign-in-open-to-wan",
             "firewall",

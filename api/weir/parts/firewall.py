@@ -21,18 +21,27 @@ from weir.parts.admission import admitted
 from weir.parts.delta import Replaced, Step, common_ends
 from weir.parts.dhcp import questions_of_relays
 from weir.parts.dhcp_relay import answers_to_relays
+from weir.parts.expectations import from_inside
 from weir.parts.filter import OUTGOING, Lengths, configured
 from weir.parts.mss import clamped
 from weir.parts.nat import around, translated
 from weir.parts.part import ReplacedPart
-from weir.parts.rule import BEFORE_TRACKING, FIXED_COUNTERS, NAT_CHAINS, PacketRule, SourceBound, led_to
+from weir.parts.rule import (
+    BEFORE_TRACKING,
+    FIXED_COUNTERS,
+    HELPERS,
+    NAT_CHAINS,
+    PacketRule,
+    SourceBound,
+    led_to,
+)
 from weir.parts.sets import head_of
 from weir.parts.ssh import ssh_in
 from weir.parts.tunnels import let_in
 from weir.parts.zones import ESTABLISHED, NEIGHBOUR_DISCOVERY, Zones, apart, between, to_router, without_zone
 
 DHCPV6_CLIENT_PORT = 546
-_COUNTED = ("accept", "masquerade")
+_COUNTED = ("accept", "masquerade", "helper")
 _NAMED = 4
 """So many networks of a rule are named where it is told."""
 
@@ -120,7 +129,8 @@ def _with_counter(rule: PacketRule) -> PacketRule:
     once, such as for each family, has counters of its own; but for the two names of packets in VRFs."""
     if rule.counter or rule.bounds or rule.verdict not in _COUNTED:
         return rule
-    tells = (rule.verdict, rule.comment, str(rule.family), rule.made_by, rule.nat, rule.protocol)
+    tells = [rule.verdict, rule.comment, str(rule.family), rule.made_by, rule.nat, rule.protocol]
+    tells += [rule.target, str(bool(rule.outside))] if rule.target else []
     tail = blake2s("\0".join(tells).encode(), digest_size=6).hexdigest()
     return replace(rule, counter=f"{FIXED_COUNTERS}{rule.chain}_{tail}")
 
@@ -138,7 +148,7 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     interfaces = sorted(document.interfaces(), key=lambda item: item.id)
     wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
     policy = document.single(Firewall)
-    here = around(document, is_policed=bool(wan) and _is_policed(document, policy))
+    here = around(document, policy.helpers, is_policed=bool(wan) and _is_policed(document, policy))
     own = [*configured(document, lengths), *translated(document, lengths, here)]
     made = list(_made(document, policy, wan, interfaces))
     tracked = any(map(tracks, (*own, *made)))
@@ -147,6 +157,8 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
         yield from _left_untracked(interfaces)
     yield from _in_vrfs(iter(own), interfaces, zones=tracked and not made)
     yield from _in_vrfs(iter(made), interfaces, zones=tracked)
+    if tracked:
+        yield from from_inside(policy.helpers, Zones.of(interfaces))
     yield from _in_vrfs(clamped(document, interfaces), interfaces, zones=False)
     if any(map(tracks, made)):
         vrfs = tuple(item.id for item in interfaces if item.vrf_table is not None)
@@ -232,7 +244,7 @@ def _in_vrfs(
     (`nft_meta_get_validate_sdif` of net/netfilter/nft_meta.c), nor in chains to which rules lead from there.
     """
     asked = list(rules)
-    with_one_name = led_to(asked, BEFORE_TRACKING, OUTGOING, *NAT_CHAINS)
+    with_one_name = led_to(asked, BEFORE_TRACKING, HELPERS, OUTGOING, *NAT_CHAINS)
     vrfs = {item.id: table for item in interfaces if (table := table_of(item)) is not None}
     for vrf, table in vrfs.items():
         members = tuple(item.id for item in interfaces if item.vrf == vrf)
@@ -319,6 +331,8 @@ def rule_text(rule: PacketRule) -> str:
     number = rule.zone or rule.connections or rule.mss
     verdict = f"{rule.verdict} {number}" if number else rule.verdict
     came = f" from {_some(rule.sources)}" if rule.sources else ""
+    if rule.verdict == "helper" and rule.destinations:
+        came += f" to {_some(rule.destinations)}"
     return f"{rule.chain} {verdict}{family}{where}: {rule.comment}{came}{ports}{only}"
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from weir.kinds.connection_helper import SPOKEN, ConnectionHelper
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.nat import families
 from weir.kinds.nat_rule import NatRule
@@ -22,8 +23,9 @@ from weir.model.document import Document
 from weir.model.members import ports_of
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.vrf import is_vrf
+from weir.parts.expectations import object_of
 from weir.parts.filter import Lengths, Named, NamedByRules, compiled
-from weir.parts.rule import PacketRule
+from weir.parts.rule import HELPERS, PacketRule
 
 COUNTERS = "n_"
 """How the names of their counters begin."""
@@ -43,17 +45,18 @@ class Around:
     outer_addresses: tuple[tuple[str, str], ...]
     inside: tuple[tuple[str, Prefix], ...]
     addresses: tuple[str, ...]
+    helpers: tuple[ConnectionHelper, ...]
     is_policed: bool
     """New connections from WANs, or those to some zone, are dropped unless something lets them pass."""
 
 
-_TRANSLATION = ("to", "to_port", "maps")
+_OF_VERDICT = ("to", "to_port", "maps", "target")
 """What of a rule goes where its verdict is."""
 
 _around = lru_cache(maxsize=4)(Around)
 
 
-def around(document: Document, *, is_policed: bool) -> Around:
+def around(document: Document, helpers: tuple[ConnectionHelper, ...], *, is_policed: bool) -> Around:
     interfaces = sorted(
         (item for item in document.interfaces() if not item.disabled), key=lambda item: item.id
     )
@@ -66,6 +69,7 @@ def around(document: Document, *, is_policed: bool) -> Around:
         tuple((item.id, split_address(text)[0]) for item in outside for text in item.addresses),
         tuple((item.id, split_address(text)[1]) for item in inner for text in item.addresses),
         tuple(sorted({split_address(text)[0] for item in inner for text in item.addresses})),
+        helpers,
         is_policed,
     )
 
@@ -121,6 +125,7 @@ class _Translated:
     def _networks(self) -> Iterator[PacketRule]:
         rule, ends = self._rule, self._ends
         inside, outside = rule.to_address or "", rule.destination[0]
+        yield from self._helped(in_interfaces=ends)
         yield from self._made("prerouting", "dnat", in_interfaces=ends, to=inside, maps=True)
         swapped = self._match(source=(inside,), destination=())
         yield from self._made("postrouting", "snat", swapped, out_interfaces=ends, to=outside, maps=True)
@@ -132,6 +137,8 @@ class _Translated:
         is_open = bool(rule.destination or rule.destination_set)
         from_wan = set(ends) <= set(here.outside)
         addressed = "" if is_open else "own" if from_wan else "others"
+        if rule.type == "destination":
+            yield from self._helped(in_interfaces=ends, addressed=addressed)
         yield from self._made("prerouting", verdict, in_interfaces=ends, addressed=addressed, **said)
         if rule.type == "destination" and rule.hairpin and from_wan and here.in_vrf.isdisjoint(ends):
             yield from self._hairpin(is_open, said)
@@ -166,6 +173,7 @@ class _Translated:
             family = 0 if self._rule.to_address is None else parse_prefix(self._rule.to_address).family
             inner = tuple(text for text in here.addresses if parse_prefix(text).family == family)
             base, match = self._match(), {**match, "addressed": "own", "not_destinations": inner}
+        yield from self._helped(base, **match)
         yield from self._made("prerouting", "dnat", base, **match, **said)
         target = parse_prefix(self._rule.to_address or "")
         beside = tuple(sorted({name for name, network in here.inside if network.covers(target)}))
@@ -175,6 +183,24 @@ class _Translated:
         yield from self._made(
             "postrouting", "masquerade", self._arrived(), **where, is_forwarded=True, counter=""
         )
+
+    def _helped(self, match: FirewallRule | None = None, **said: Any) -> Iterator[PacketRule]:
+        """The helpers of connections that get another destination, before they do."""
+        rule, service = self._rule, self._service
+        if rule.service is not None and (service is None or service.disabled):
+            return
+        protocols, ports = (
+            (rule.protocol, rule.ports) if service is None else (service.protocol, service.ports)
+        )
+        for row in self._here.helpers:
+            asked = _asked_at(row, ports, rule.to_port)
+            if asked is None:
+                continue
+            for protocol in SPOKEN[row.helper].protocols:
+                if protocols in ("any", "tcp-udp", protocol):
+                    own = replace(match or self._match(), service=None, protocol=protocol, ports=asked)
+                    helper = {"target": object_of(row.helper, protocol), "counter": ""}
+                    yield from self._made(HELPERS, "helper", own, is_first=True, **said, **helper)
 
     def _match(self, **said: Any) -> FirewallRule:
         """What the rule matches, as a firewall rule that says it."""
@@ -213,7 +239,7 @@ class _Translated:
     ) -> Iterator[PacketRule]:
         """The rules of one match: where packets come in, and where they have their verdict."""
         name = self._rule.id
-        last: dict[str, Any] = {key: said.pop(key) for key in _TRANSLATION if key in said}
+        last: dict[str, Any] = {key: said.pop(key) for key in _OF_VERDICT if key in said}
         last["counter"] = said.pop("counter", counter_of(name))
         self._count += 1
         # No id of people's has a capital, and each match has a number: their chains are nobody else's.
@@ -229,6 +255,14 @@ class _Translated:
                 yield from _by_protocol(rule, protocol) if rule.to_port else (rule,)
             else:
                 yield rule
+
+
+def _asked_at(row: ConnectionHelper, ports: tuple[str, ...], to_port: int | None) -> tuple[str, ...] | None:
+    """At which of these ports, none of which are all, a server of the helper's is asked; None: at none."""
+    if to_port is not None:
+        return ports if to_port in row.at else None
+    found = tuple(str(port) for port in row.at if not ports or any(port in ports_of(text) for text in ports))
+    return found or None
 
 
 def _by_protocol(rule: PacketRule, protocol: str) -> Iterator[PacketRule]:

@@ -18,6 +18,8 @@ CLAMP = "clamp"
 """Where the first packets of a TCP connection are told how much fits into a packet."""
 FIXED_COUNTERS = "f_"
 """How the names begin of counters that belong to no object of people's."""
+HELPERS = "helpers"
+"""Where the first packets of connections are given their helper."""
 BEFORE_TRACKING = "raw"
 """Which all packets meet that come in, before their connection is looked up."""
 FORWARDING = (BEFORE_TRACKING, CLAMP, "forward", *NAT_CHAINS)
@@ -63,11 +65,11 @@ class PacketRule:
     """
 
     chain: str
-    """`raw`, `entry`, `sources`, `prerouting`, `clamp`, `input`, `forward`, `output`, `outgoing`,
+    """`raw`, `entry`, `sources`, `helpers`, `prerouting`, `clamp`, `input`, `forward`, `output`, `outgoing`,
     `postrouting`, or where rules jump to."""
     verdict: str
     """`accept`, `drop`, `reject`, `jump`, `goto`, `return`, `add-to-set`, `notrack`, `log`, `masquerade`,
-    `snat`, `dnat`, `redirect`, `zone`, `mss` or `bound`."""
+    `snat`, `dnat`, `redirect`, `zone`, `mss`, `helper` or `bound`."""
     comment: str
     in_interfaces: tuple[str, ...] = ()
     in_members: tuple[str, ...] = ()
@@ -102,7 +104,7 @@ class PacketRule:
     counter: str = ""
     """Its named counter: of what people configured, and of what passes packets on or drops them."""
     target: str = ""
-    """The chain to jump to, the set to add to, or the first words of a line in the log."""
+    """The chain to jump to, the set to add to, the helper, or the first words of a line in the log."""
     nat: str = ""
     """The id of the NAT rule that it is made of."""
     to: str = ""

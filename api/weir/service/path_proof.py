@@ -18,7 +18,7 @@ from weir.service.path_walk import Way
 Json = dict[str, Any]
 _TABLE = "weir"
 _LIMITS = "weir_limits"
-_BESIDE = frozenset({"raw", "entry", "output", "prerouting", "clamp", "postrouting"})
+_BESIDE = frozenset({"raw", "entry", "helpers", "output", "prerouting", "clamp", "postrouting"})
 """Chains that let pass whatever they decide, beside those of the firewall."""
 _FIRST_PORT, _LAST_PORT = 49_152, 65_535
 """RFC 6335: of nobody's service."""

@@ -10522,6 +10522,11 @@ export interface components {
             /** @description Its adjacencies end; the configuration is kept. */
             disabled?: boolean | null;
         };
+        ConnectionHelper: {
+            helper: string;
+            ports: number[];
+            servers: string[];
+        };
         Firewall: {
             id: string;
             masquerade: boolean;
@@ -10529,8 +10534,20 @@ export interface components {
             allow_ping_from_wan: boolean;
             allowed_wan_tcp_ports: number[];
             connections_per_source: number;
+            helpers: components["schemas"]["ConnectionHelper"][];
             etag: string;
             warnings: components["schemas"]["Finding"][];
+        };
+        ConnectionHelperInput: {
+            /**
+             * @description The protocol.
+             * @enum {string}
+             */
+            helper: "ftp" | "pptp" | "sip" | "tftp";
+            /** @description The servers' ports. Empty: the usual one, which is 21 (ftp), 1723 (pptp), 5060 (sip) or 69 (tftp). */
+            ports?: number[] | null;
+            /** @description Of connections that begin inside, those to these networks have the helper. Empty: all. */
+            servers?: string[] | null;
         };
         FirewallInput: {
             /**
@@ -10555,6 +10572,8 @@ export interface components {
              * @default 4096
              */
             connections_per_source: number;
+            /** @description Protocols that announce further connections, such as the data of FTP. The router reads what is said in connections that begin inside and in those that NAT rules forward from outside, and lets pass what they announce. An attacker who makes a program inside say such words opens ports: name only what is needed. */
+            helpers?: components["schemas"]["ConnectionHelperInput"][] | null;
         };
         FirewallPatch: {
             /** @description IPv4 packets that leave through a WAN get its address. IPv6 is never translated. Uploads are still counted by the customer's own address. */
@@ -10567,6 +10586,8 @@ export interface components {
             allowed_wan_tcp_ports?: number[] | null;
             /** @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped, of bounds from 512 on some from nine tenths on. 0: any number, and one customer can fill the table. */
             connections_per_source?: number | null;
+            /** @description Protocols that announce further connections, such as the data of FTP. The router reads what is said in connections that begin inside and in those that NAT rules forward from outside, and lets pass what they announce. An attacker who makes a program inside say such words opens ports: name only what is needed. */
+            helpers?: components["schemas"]["ConnectionHelperInput"][] | null;
         };
         ZoneStateFields: {
             /** @description That its rules decided since they were made or the router started. */
@@ -17236,6 +17257,7 @@ export interface components {
             allow_ping_from_wan: boolean;
             allowed_wan_tcp_ports: number[];
             connections_per_source: number;
+            helpers: components["schemas"]["ConnectionHelper"][];
         };
         /** @description The fields of a zone as they are configured. */
         ZoneObject: {

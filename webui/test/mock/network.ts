@@ -142,6 +142,7 @@ const firewall: Firewall = {
   allow_ping_from_wan: true,
   allowed_wan_tcp_ports: [],
   connections_per_source: 4096,
+  helpers: [],
   etag: "r1",
   warnings: [],
 };

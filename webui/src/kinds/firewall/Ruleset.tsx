@@ -46,6 +46,7 @@ const COLUMNS: readonly Column<Placed>[] = [
 const ORDER = [
   "raw",
   "entry",
+  "helpers",
   "prerouting",
   "clamp",
   "sources",
