@@ -93,10 +93,11 @@ UNSAID = {
     "adapters/daemon.py": (),  # what a `Program` says
     "adapters/datapath_probe.py": (),  # what its `_run` is given
     "adapters/frr_daemons.py": PROTOCOLS,
+    "adapters/kea.py": ("kea-dhcp4",),
     "adapters/process.py": (),  # what its callers give it
     "adapters/tc.py": ("tc",),
     "adapters/web_server.py": ("systemctl",),
-    "backends/dhcp.py": (),  # weir.adapters.kea
+    "backends/kea.py": (),  # weir.adapters.kea
     "backends/dhcp_relay.py": ("python3",),  # weir.adapters.dhcp_relay
     "backends/dns.py": (),  # weir.adapters.unbound
     "console/main.py": ("bash",),  # and weir-install, our own

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,8 @@ from weir.agent.options import CA_BUNDLE, lasting, parser
 from weir.backends import dhcp, dhcp_relay
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.dns import DnsBackend
+from weir.backends.kea import CONF as KEA_CONF
+from weir.backends.kea import KeaBackend
 from weir.backends.ntp import NtpBackend
 from weir.backends.ssh import UNIT as SSH_UNIT
 from weir.backends.ssh import SshBackend
@@ -97,18 +100,23 @@ def _relay(state_dir: Path) -> dhcp_relay.DhcpRelayBackend:
     return dhcp_relay.DhcpRelayBackend(state_dir / "dhcp-relay", is_unit=True)
 
 
-def _relayed(state_dir: Path) -> dhcp.RelayedDhcpBackend:
-    return dhcp.RelayedDhcpBackend(state_dir / "dhcp-relayed", Path("/nowhere"), is_unit=True)
+def _kea(backend: type[KeaBackend[Any]], folder: Path) -> KeaBackend[Any]:
+    return backend(folder, Path("/nowhere"), is_unit=True)
 
 
 def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     """The agent starts them by name, and asks Buildroot's package and ours for program and user."""
     state_dir = Path("/run/weir/daemons")
+    relayed = _kea(dhcp.RelayedDhcpBackend, state_dir / "dhcp-relayed")
     for name, file, daemon in (
         ("chrony.service", "chrony.conf", NtpBackend(state_dir / "ntp", sets_clock=True).daemon),
         ("radvd.service", "radvd.conf", _announcer(state_dir).daemon),
-        (dhcp.UNIT, dhcp.CONF, dhcp.DhcpBackend(state_dir / "dhcp", Path("/nowhere"), is_unit=True).daemon),
-        (dhcp.RELAYED_UNIT, dhcp.CONF, _relayed(state_dir).daemon),
+        (dhcp.DhcpBackend.unit, KEA_CONF, _kea(dhcp.DhcpBackend, state_dir / "dhcp").daemon),
+        (
+            dhcp.RelayedDhcpBackend.unit,
+            KEA_CONF,
+            relayed.daemon,
+        ),
         (dhcp_relay.UNIT, dhcp_relay.CONF, _relay(state_dir).daemon),
         ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", CA_BUNDLE, is_unit=True).daemon),
         (SSH_UNIT, CONF, SshBackend(state_dir / "ssh", Path("/nowhere"), is_unit=True).daemon),
@@ -128,23 +136,24 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "folder", "data", "capabilities"),
+    ("backend", "folder"),
     [
-        (dhcp.UNIT, "dhcp", dhcp.UNIT_DATA, kea.CAPABILITIES),
-        (dhcp.RELAYED_UNIT, "dhcp-relayed", dhcp.RELAYED_UNIT_DATA, kea.RELAYED_CAPABILITIES),
+        (dhcp.DhcpBackend, "dhcp"),
+        (dhcp.RelayedDhcpBackend, "dhcp-relayed"),
     ],
 )
 def test_kea_has_its_folders_and_its_user_and_keeps_leases_where_that_user_may(
-    name: str, folder: str, data: Path, capabilities: tuple[str, ...]
+    backend: type[KeaBackend[Any]], folder: str
 ) -> None:
-    unit = (OVERLAY / "usr/lib/systemd/system" / name).read_text(encoding="utf-8")
+    unit = (OVERLAY / "usr/lib/systemd/system" / backend.unit).read_text(encoding="utf-8")
     said = " ".join(re.findall(r"^Environment=(.*)$", unit, re.MULTILINE)).split()
+    data = backend.unit_data
     places = kea.Kea(Path("/run/weir/daemons") / folder, data).places()
     assert dict(word.split("=", 1) for word in said) == places
     assert f"StateDirectory={data.name}\n" in unit and data.parent == Path("/var/lib")
     recipe = (ROOT / "package/kea/kea.mk").read_text(encoding="utf-8")
     assert f"User={kea.USER}\n" in unit and f"\t{kea.USER} -1 {kea.USER} -1 " in recipe
-    rights = {f"CAP_{name.upper()}" for name in capabilities}
+    rights = {f"CAP_{name.upper()}" for name in backend.capabilities}
     for which in ("AmbientCapabilities", "CapabilityBoundingSet"):
         named = re.search(rf"^{which}=(.*)$", unit, re.MULTILINE)
         assert named is not None and set(named[1].split()) == rights

@@ -15,7 +15,8 @@ from tests.kinds.toys import Toy, toy
 from weir.adapters.daemon import Daemon
 from weir.adapters.kea import Kea
 from weir.backends.daemons import DaemonDifference, DaemonState
-from weir.backends.dhcp import CONF, DhcpBackend
+from weir.backends.dhcp import DhcpBackend
+from weir.backends.kea import CONF
 from weir.backends.kea_config import config_text, tag_of
 from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpOption, DhcpServer

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kea-dhcp4: how it is started, and its control socket (Kea's manual, "API Reference").
+"""kea-dhcp4 and kea-dhcp6: how they are started, and their control sockets (Kea's manual, "API Reference").
 
-The package makes the user that it runs as, Debian's and the image's. It needs a port below 1024, and raw
-sockets for clients that have no address yet; nothing else is left to it.
+The package makes the user that they run as, Debian's and the image's. They need a port below 1024, and the
+one of IPv4 raw sockets for clients that have no address yet; nothing else is left to them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from weir.adapters.local_socket import exchange
 from weir.adapters.unprivileged import make_folder, user_id, without_root
@@ -24,8 +24,10 @@ USER = "_kea"
 PRODUCT = "the DHCP server Kea"
 SERVER_PORT = 67
 CAPABILITIES = ("net_raw", "net_bind_service")
-RELAYED_CAPABILITIES = ("net_bind_service",)
-"""Of one that relay agents ask: it has UDP sockets alone."""
+UDP_CAPABILITIES = ("net_bind_service",)
+"""Of one that has UDP sockets alone: that of IPv6, and the one that relay agents ask."""
+SERVERS_6 = "ff020000000000000000000000010002"
+"""The group that clients of DHCPv6 ask (RFC 8415, 7.1), as the kernel prints it."""
 _MAX_ANSWER_BYTES = 64 << 20
 _ALL_PROTOCOLS = "0003"
 """ETH_P_ALL, as Kea's raw sockets have it."""
@@ -39,6 +41,7 @@ class Kea:
         folder: Path,
         data: Path,
         *,
+        family: Literal[4, 6] = 4,
         name: str = "dhcp",
         makes_data: bool = True,
         capabilities: Sequence[str] = CAPABILITIES,
@@ -49,8 +52,9 @@ class Kea:
         self._makes_data = makes_data
         self.control = folder / "control"
         self.socket = self.control / "kea.sock"
-        self.leases = data / "kea-leases4.csv"
-        self._program = shutil.which("kea-dhcp4", path="/usr/sbin:/usr/bin") or "/usr/sbin/kea-dhcp4"
+        self.leases = data / f"kea-leases{family}.csv"
+        program = f"kea-dhcp{family}"
+        self._program = shutil.which(program, path="/usr/sbin:/usr/bin") or f"/usr/sbin/{program}"
 
     def make_folders(self) -> None:
         """For the user that Kea runs as. Raises `Unavailable` where Kea is not installed, or they cannot be
@@ -117,17 +121,22 @@ class Kea:
         uid = str(user_id(USER, PRODUCT))
         return frozenset(int(row[4]) for row in _rows("packet") if row[7] == uid and row[3] == _ALL_PROTOCOLS)
 
+    def is_asked_by_group(self, index: int) -> bool:
+        """Whether the group that clients of DHCPv6 ask is heard on an interface: the kernel does not say by
+        whom, and nobody else of the router is in it. Raises `Unavailable`."""
+        return any(int(row[0]) == index and row[2] == SERVERS_6 for row in _rows("igmp6", header=0))
+
 
 def _as_in_proc(address: str) -> str:
     """An IPv4 address as the kernel prints it: a number in the order of this machine's bytes."""
     return f"{int.from_bytes(IPv4Address(address).packed, sys.byteorder):08X}"
 
 
-def _rows(name: str) -> Iterable[list[str]]:
-    """The sockets in /proc/net/packet or /proc/net/udp (net/packet/af_packet.c, net/ipv4/udp.c). Raises
-    `Unavailable`."""
+def _rows(name: str, *, header: int = 1) -> Iterable[list[str]]:
+    """What /proc/net lists behind so many lines: sockets in `packet` and `udp`, groups in `igmp6`
+    (net/packet/af_packet.c, net/ipv4/udp.c, net/ipv6/mcast.c). Raises `Unavailable`."""
     try:
-        lines = Path("/proc/net", name).read_text(encoding="ascii").splitlines()[1:]
+        lines = Path("/proc/net", name).read_text(encoding="ascii").splitlines()[header:]
     except OSError as error:
         raise Unavailable(f"/proc/net/{name} cannot be read: {error.strerror}") from error
     return (line.split() for line in lines)

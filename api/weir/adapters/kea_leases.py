@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kea's leases, followed as it writes them (Kea's manual, "Memfile - Basic Storage for Leases").
+"""Kea's leases of either family, followed as it writes them (Kea's manual, "Memfile - Basic Storage for
+Leases").
 
 Its file is a log: a row for each change, the last one of an address holds. Following it costs Kea
 nothing and works while Kea does not. Now and then kea-lfc makes a short file of a long one; then all is read
@@ -10,11 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import AddressValueError, IPv4Address
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 
-_COLUMNS = ("address", "hwaddr", "client_id", "valid_lifetime", "expire", "subnet_id", "hostname", "state")
+_COLUMNS = ("address", "hwaddr", "valid_lifetime", "expire", "subnet_id", "hostname", "state")
+_CLIENT = ("client_id", "duid")
+"""The column of what a client calls itself, of IPv4 and of IPv6."""
 _ESCAPED = re.compile(r"&#x([0-9a-fA-F]{2})")
 _NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _TRIES = 5
@@ -22,8 +25,8 @@ _ASSIGNED = 0
 
 
 class Lease(NamedTuple):
-    """`expires_s` since 1970. `hostname` is what the client says it is called: only letters, digits, dots and
-    dashes are left of that."""
+    """`expires_s` since 1970. `client_id` is the DUID of a client of DHCPv6. `hostname` is what the client
+    says it is called: only letters, digits, dots and dashes are left of that."""
 
     address: str
     mac: str
@@ -31,6 +34,11 @@ class Lease(NamedTuple):
     hostname: str
     expires_s: int
     subnet_id: int
+
+    @property
+    def family(self) -> int:
+        """4 or 6."""
+        return 6 if ":" in self.address else 4
 
 
 class LeaseFile:
@@ -110,19 +118,18 @@ class LeaseFile:
         """One row, and its address. Of a damaged file what can be read is taken."""
         values = line.split(",")
         if values[0] == "address":
-            self._columns = tuple(values.index(name) for name in _COLUMNS if name in values)
+            known = (*_COLUMNS, *(name for name in _CLIENT if name in values))
+            self._columns = tuple(values.index(name) for name in known if name in values)
             return None
-        if len(self._columns) != len(_COLUMNS) or len(values) <= max(self._columns):
+        if len(self._columns) != len(_COLUMNS) + 1 or len(values) <= max(self._columns):
             return None
-        address, mac, client_id, lifetime, expire, subnet, hostname, state = (
+        address, mac, lifetime, expire, subnet, hostname, state, client_id = (
             values[index] for index in self._columns
         )
         try:
-            lease = Lease(
-                str(IPv4Address(address)), mac, client_id, _name(hostname), int(expire), int(subnet)
-            )
+            lease = Lease(str(ip_address(address)), mac, client_id, _name(hostname), int(expire), int(subnet))
             is_held = int(state) == _ASSIGNED and int(lifetime) > 0
-        except (AddressValueError, ValueError):
+        except ValueError:
             return None
         if is_held:
             held[lease.address] = lease

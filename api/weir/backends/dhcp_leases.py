@@ -9,7 +9,7 @@ import time
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Mapping
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,6 +17,8 @@ from weir.adapters.kea_leases import Lease, LeaseFile
 from weir.model.problem import Unavailable
 
 KEPT_CHANGES = 1000
+Place = tuple[int, int]
+"""Where an address is among others: all of IPv4 before IPv6."""
 
 
 class LeaseChange(NamedTuple):
@@ -35,10 +37,10 @@ class LeaseTable:
         self._files: list[LeaseFile] = []
         self._clock = clock
         self._lock = threading.Lock()
-        self._held: dict[int, tuple[str, Lease]] = {}
-        """By address as a number: what is searched in, and the lease."""
-        self._numbers: list[int] = []
-        """The addresses in order."""
+        self._held: dict[Place, tuple[str, Lease]] = {}
+        """By the place of its address: what is searched in, and the lease."""
+        self._places: list[Place] = []
+        """Those of the addresses in order."""
         self._ends: list[tuple[int, str]] = []
         """A heap of when leases end, also those that were renewed since."""
         self._changes: deque[LeaseChange] = deque(maxlen=KEPT_CHANGES)
@@ -68,7 +70,7 @@ class LeaseTable:
         wanted = words.strip().lower()
         with self._lock:
             self._follow()
-            entries = map(self._held.__getitem__, self._numbers)
+            entries = map(self._held.__getitem__, self._places)
             return [lease for text, lease in entries if wanted in text]
 
     def since(self, number: int) -> tuple[int, list[LeaseChange]]:
@@ -85,9 +87,9 @@ class LeaseTable:
         now_s = self._clock()
         while self._ends and self._ends[0][0] <= now_s:
             touched.add(heapq.heappop(self._ends)[1])
-        for number, address in sorted((int(IPv4Address(address)), address) for address in touched):
+        for place, address in sorted((_place(address), address) for address in touched):
             lease = self._latest(address)
-            self._put(number, lease if lease is not None and lease.expires_s > now_s else None)
+            self._put(place, lease if lease is not None and lease.expires_s > now_s else None)
         self._version += bool(touched)
         self._is_first = False
 
@@ -95,18 +97,18 @@ class LeaseTable:
         found = [file.held[address] for file in self._files if address in file.held]
         return max(found, key=lambda lease: lease.expires_s, default=None)
 
-    def _put(self, number: int, lease: Lease | None) -> None:
-        _, before = self._held.get(number, ("", None))
+    def _put(self, place: Place, lease: Lease | None) -> None:
+        _, before = self._held.get(place, ("", None))
         if before is not None and lease is None:
-            del self._held[number]
-            del self._numbers[bisect_left(self._numbers, number)]
+            del self._held[place]
+            del self._places[bisect_left(self._places, place)]
         if lease is not None:
             if before is None:
-                insort(self._numbers, number)
+                insort(self._places, place)
             text = f"{lease.address} {lease.mac} {lease.hostname}".lower()
-            self._held[number] = (text, lease)
+            self._held[place] = (text, lease)
             heapq.heappush(self._ends, (lease.expires_s, lease.address))
-        if before is None or lease is None or before.mac != lease.mac:
+        if before is None or lease is None or _host(before) != _host(lease):
             self._note("went", before)
             self._note("came", lease)
 
@@ -116,3 +118,13 @@ class LeaseTable:
         if lease is not None and not self._is_first:
             self._count += 1
             self._changes.append(LeaseChange(self._count, what, lease))
+
+
+def _place(address: str) -> Place:
+    found = ip_address(address)
+    return found.version, int(found)
+
+
+def _host(lease: Lease) -> str:
+    """Whose it is: a client of DHCPv6 may have no MAC address that Kea knows."""
+    return lease.mac or lease.client_id

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration of kea-dhcp4 for some servers and their reservations (Kea's manual, "The DHCPv4 Server").
+"""The configuration of kea-dhcp4 for some servers and their reservations (Kea's manual, "The DHCPv4 Server"),
+and what that of kea-dhcp6 has in common with it.
 
 Servers for networks behind relay agents have UDP sockets, which the firewall stands before; all others have
 raw ones (docs/adr/0249). A subnet's number is its network address, so that its leases stay its own over every
@@ -13,7 +14,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from weir.model.address_range import span_text
 from weir.parts.dhcp import ReservationSpec, ServerSpec, Spec
@@ -40,31 +41,50 @@ def servers_of(wanted: Mapping[str, Spec]) -> list[ServerSpec]:
 
 
 def config_text(wanted: Mapping[str, Spec], links: Mapping[str, int], socket: Path, leases: Path) -> str:
-    """Of the servers whose interfaces are there; `links` are the indexes of interfaces by name. Its digest is
-    what Kea calls `server-tag`, which it tells. An interface that is made again has another text."""
+    """Of the servers whose interfaces are there; `links` are the indexes of interfaces by name. An interface
+    that is made again has another text."""
     servers = [spec for spec in servers_of(wanted) if spec.ifname in links]
     relayed = [spec for spec in servers if spec.relays]
     reserved: dict[str, list[Json]] = {}
     for spec in wanted.values():
         if isinstance(spec, ReservationSpec):
             reserved.setdefault(spec.server, []).append(_reservation(spec))
-    settings: Json = {
-        "interfaces-config": {
-            "interfaces": list(dict.fromkeys(map(_asked_at, servers))),
-            **({"dhcp-socket-type": "udp"} if relayed else {}),
-            "re-detect": True,
-            "service-sockets-max-retries": _RETRIES,
-            "service-sockets-retry-wait-time": RETRY_MS,
-            "user-context": {"indexes": {spec.ifname: links[spec.ifname] for spec in servers}},
+    return tagged(
+        "Dhcp4",
+        {
+            "interfaces-config": {
+                "interfaces": list(dict.fromkeys(map(_asked_at, servers))),
+                **({"dhcp-socket-type": "udp"} if relayed else {}),
+                **awaiting({spec.ifname: links[spec.ifname] for spec in servers}),
+            },
+            **kept("kea-dhcp4", socket, leases),
+            "host-reservation-identifiers": ["hw-address", "client-id", "circuit-id"],
+            "authoritative": True,
+            "match-client-id": False,
+            **_classes(relayed),
+            "subnet4": [_subnet(spec, reserved.get(spec.id, ())) for spec in servers],
         },
+    )
+
+
+def awaiting(links: Mapping[str, int]) -> Json:
+    """How Kea listens on interfaces that come and go. Their indexes are said for the digest alone."""
+    return {
+        "re-detect": True,
+        "service-sockets-max-retries": _RETRIES,
+        "service-sockets-retry-wait-time": RETRY_MS,
+        "user-context": {"indexes": links},
+    }
+
+
+def kept(logger: str, socket: Path, leases: Path) -> Json:
+    """What servers of both families say alike."""
+    return {
         "control-socket": {"socket-type": "unix", "socket-name": str(socket)},
         "lease-database": {"type": "memfile", "persist": True, "name": str(leases), "lfc-interval": _LFC_S},
         "expired-leases-processing": {"hold-reclaimed-time": _REMEMBER_S},
-        "host-reservation-identifiers": ["hw-address", "client-id", "circuit-id"],
         "reservations-global": False,
         "reservations-in-subnet": True,
-        "authoritative": True,
-        "match-client-id": False,
         "calculate-tee-times": True,
         "decline-probation-period": _PROBATION_S,
         "hostname-char-set": _NOT_OF_NAMES,
@@ -72,36 +92,45 @@ def config_text(wanted: Mapping[str, Spec], links: Mapping[str, int], socket: Pa
         "ddns-send-updates": False,
         "loggers": [
             {
-                "name": "kea-dhcp4",
+                "name": logger,
                 "severity": "WARN",
                 "output_options": [{"output": "stdout", "pattern": "%-5p %m\n"}],
             }
         ],
-        **_classes(relayed),
-        "subnet4": [_subnet(spec, reserved.get(spec.id, ())) for spec in servers],
     }
-    settings["server-tag"] = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
-    return json.dumps({"Dhcp4": settings}, indent=1)
+
+
+def tagged(root: str, settings: Json) -> str:
+    """A configuration with its digest, which is what Kea calls `server-tag` and tells."""
+    tag = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+    return json.dumps({root: {**settings, "server-tag": tag}}, indent=1)
 
 
 def tag_of(text: str) -> str:
     """The digest in a configuration."""
-    return str(json.loads(text)["Dhcp4"]["server-tag"])
+    return str(_settings(json.loads(text))["server-tag"])
 
 
 def links_of(text: str) -> frozenset[str]:
     """The interfaces in a configuration."""
-    named = json.loads(text)["Dhcp4"]["interfaces-config"]["interfaces"]
+    named = _settings(json.loads(text))["interfaces-config"]["interfaces"]
     return frozenset(name.partition("/")[0] for name in named)
 
 
 def without_subnets_on(text: str, links: Collection[str]) -> str:
     """A configuration with which Kea looks at all interfaces again, but serves nobody on these."""
     content = json.loads(text)
-    settings = content["Dhcp4"]
+    settings = _settings(content)
     del settings["server-tag"]
-    settings["subnet4"] = [subnet for subnet in settings["subnet4"] if subnet.get("interface") not in links]
+    for name in settings.keys() & {"subnet4", "subnet6"}:
+        settings[name] = [subnet for subnet in settings[name] if subnet.get("interface") not in links]
     return json.dumps(content)
+
+
+def _settings(content: Json) -> Json:
+    """What is below `Dhcp4` or `Dhcp6`."""
+    (found,) = content.values()
+    return cast(Json, found)
 
 
 def _subnet(spec: ServerSpec, reservations: Iterable[Json]) -> Json:
