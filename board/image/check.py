@@ -42,7 +42,7 @@ PROGRAMS = {
     "curl": "BR2_PACKAGE_LIBCURL_CURL",
     "dehydrated": "BR2_PACKAGE_DEHYDRATED",
     "iperf3": "BR2_PACKAGE_IPERF3",
-    "kea-dhcp4": "BR2_PACKAGE_KEA",
+    **dict.fromkeys(("kea-dhcp4", "kea-dhcp6"), "BR2_PACKAGE_KEA"),
     "modprobe": "BR2_PACKAGE_KMOD_TOOLS",
     "nft": "BR2_PACKAGE_NFTABLES",
     "nginx": "BR2_PACKAGE_NGINX",

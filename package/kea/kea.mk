@@ -19,10 +19,10 @@ KEA_CONF_OPTS = \
 	--with-log4cplus=$(STAGING_DIR)/usr \
 	--with-openssl=$(STAGING_DIR)/usr
 
-# What kea-dhcp4 is made of, in the order in which its parts need each other; the rest (DHCPv6, DDNS, control agent, hooks, perfdhcp,
+# What kea-dhcp4 and kea-dhcp6 are made of, in the order in which their parts need each other; the rest (DDNS, control agent, hooks, perfdhcp,
 # scripts, manuals) is neither compiled nor installed.
 KEA_LIBRARIES = exceptions util log cryptolink dns asiolink cc database hooks dhcp http config stats dhcp_ddns eval process dhcpsrv
-KEA_FOLDERS = $(addprefix src/lib/,$(KEA_LIBRARIES)) src/bin/lfc src/bin/dhcp4
+KEA_FOLDERS = $(addprefix src/lib/,$(KEA_LIBRARIES)) src/bin/lfc src/bin/dhcp4 src/bin/dhcp6
 
 define KEA_BUILD_CMDS
 	$(foreach folder,$(KEA_FOLDERS),

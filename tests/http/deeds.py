@@ -329,6 +329,12 @@ STEPS: dict[str, Step] = {
         {"id": "y1", "interface": "lan0", "disabled": True},
         {"id": "y2", "interface": "lan0", "disabled": True},
     ),
+    **collection(
+        "dhcpv6-servers",
+        "dhcpv6_server",
+        {"id": "x1", "interface": "lan0", "disabled": True},
+        {"id": "x2", "interface": "lan0", "disabled": True},
+    ),
     "dns.put_dns": ("config.commit", put("/dns", {"cache_mib": 8})),
     "dns.patch_dns": ("config.commit", patch("/dns", {"cache_mib": 16})),
     **collection(

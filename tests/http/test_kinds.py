@@ -53,6 +53,7 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
         {"server": "d9", "mac": "02:00:5e:10:00:01", "address": "10.9.0.7"},
     ),
     "dhcp-relay": ("/dhcp-relays/y9", {"interface": "lan9", "servers": ["192.0.2.67"]}),
+    "dhcpv6-server": ("/dhcpv6-servers/x9", {"interface": "lan9"}),
     "dns": ("/dns", {}),
     "dns-record": ("/dns-records/n9", {"name": "nas", "value": "192.0.2.9"}),
     "dns-forward": (
@@ -71,7 +72,7 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     "tuning": ("/tuning", {}),
 }
 TUNNEL = ("/interfaces/wg9", {"type": "wireguard"})
-NETWORK = ("/interfaces/lan9", {"role": "lan", "addresses": ["10.9.0.1/24"]})
+NETWORK = ("/interfaces/lan9", {"role": "lan", "addresses": ["10.9.0.1/24", "2001:db8:9::1/64"]})
 NEEDS = {
     "set-entry": ["set"],
     "prefix-list-entry": ["prefix-list"],
@@ -84,6 +85,7 @@ NEEDS = {
     "dhcp-server": ["network"],
     "dhcp-relay": ["network"],
     "dhcp-reservation": ["network", "dhcp-server"],
+    "dhcpv6-server": ["network"],
     "alert-rule": ["alert-target"],
 }
 """What an object of the kind refers to."""

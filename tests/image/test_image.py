@@ -93,7 +93,7 @@ UNSAID = {
     "adapters/daemon.py": (),  # what a `Program` says
     "adapters/datapath_probe.py": (),  # what its `_run` is given
     "adapters/frr_daemons.py": PROTOCOLS,
-    "adapters/kea.py": ("kea-dhcp4",),
+    "adapters/kea.py": ("kea-dhcp4", "kea-dhcp6"),
     "adapters/process.py": (),  # what its callers give it
     "adapters/tc.py": ("tc",),
     "adapters/web_server.py": ("systemctl",),

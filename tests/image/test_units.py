@@ -17,6 +17,7 @@ from weir.adapters.pppd import UNIT, Sessions
 from weir.agent.options import CA_BUNDLE, lasting, parser
 from weir.backends import dhcp, dhcp_relay
 from weir.backends.announcing import AnnouncingBackend
+from weir.backends.dhcp6 import Dhcp6Backend
 from weir.backends.dns import DnsBackend
 from weir.backends.kea import CONF as KEA_CONF
 from weir.backends.kea import KeaBackend
@@ -117,6 +118,7 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
             KEA_CONF,
             relayed.daemon,
         ),
+        (Dhcp6Backend.unit, KEA_CONF, _kea(Dhcp6Backend, state_dir / "dhcp6").daemon),
         (dhcp_relay.UNIT, dhcp_relay.CONF, _relay(state_dir).daemon),
         ("unbound.service", "unbound.conf", DnsBackend(state_dir / "dns", CA_BUNDLE, is_unit=True).daemon),
         (SSH_UNIT, CONF, SshBackend(state_dir / "ssh", Path("/nowhere"), is_unit=True).daemon),
@@ -140,6 +142,7 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
     [
         (dhcp.DhcpBackend, "dhcp"),
         (dhcp.RelayedDhcpBackend, "dhcp-relayed"),
+        (Dhcp6Backend, "dhcp6"),
     ],
 )
 def test_kea_has_its_folders_and_its_user_and_keeps_leases_where_that_user_may(
@@ -148,7 +151,7 @@ def test_kea_has_its_folders_and_its_user_and_keeps_leases_where_that_user_may(
     unit = (OVERLAY / "usr/lib/systemd/system" / backend.unit).read_text(encoding="utf-8")
     said = " ".join(re.findall(r"^Environment=(.*)$", unit, re.MULTILINE)).split()
     data = backend.unit_data
-    places = kea.Kea(Path("/run/weir/daemons") / folder, data).places()
+    places = kea.Kea(Path("/run/weir/daemons") / folder, data, family=backend.family).places()
     assert dict(word.split("=", 1) for word in said) == places
     assert f"StateDirectory={data.name}\n" in unit and data.parent == Path("/var/lib")
     recipe = (ROOT / "package/kea/kea.mk").read_text(encoding="utf-8")

@@ -21,7 +21,8 @@ from weir.agent.dhcp6_client import Delegation
 from weir.agent.lease_client import since_boot_s
 from weir.agent.subnets import assigned
 from weir.model.delegation import LAN_BITS, room
-from weir.parts.announcing import AnnounceSpec, PrefixSpec
+from weir.parts.announcing import MAX_PREFERRED_S, MAX_VALID_S, AnnounceSpec, PrefixSpec
+from weir.parts.dhcp6 import Server6Spec
 from weir.parts.network import NetworkSpec
 from weir.parts.routes import RouteSpec
 
@@ -144,6 +145,25 @@ class Delegations:
                 found[name] = replace(spec, is_awaited=True)
             elif not spec.prefixes:  # hosts would take a way out that they cannot use (RFC 7084, G-4)
                 found[name] = replace(spec, router_lifetime_s=0)
+        return found
+
+    def served(self, specs: Mapping[str, Server6Spec], network: Network) -> Mapping[str, Server6Spec]:
+        """With the networks of which DHCPv6 servers give addresses, for no longer than they are the
+        router's. What a provider may take back is given for a short time (RFC 9096, 3.4)."""
+        found, held = dict(specs), self.held()
+        for name, spec in specs.items():
+            taken = network[spec.ifname].delegated if spec.ifname in network else None
+            one, part = None if taken is None else held.get(taken.uplink), self.part(spec.ifname, network)
+            if one is not None and part is not None:
+                preferred_s, valid_s = _left(one)
+                if not valid_s:
+                    continue  # it is over in a moment
+                found[name] = replace(
+                    spec,
+                    network=part[0],
+                    preferred_s=min(preferred_s, spec.preferred_s, MAX_PREFERRED_S),
+                    valid_s=min(valid_s, spec.valid_s, MAX_VALID_S),
+                )
         return found
 
     def part(self, name: str, network: Network) -> tuple[str, str] | None:

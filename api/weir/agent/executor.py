@@ -22,13 +22,13 @@ from weir.agent.fetched import FetchedSets
 from weir.agent.leases import Leases
 from weir.agent.port_stages import FirewallStage, HtbStage, Ports, SetsStage
 from weir.agent.stages import (
-    AnnouncingStage,
     Asking,
     Execution,
     Job,
     Moved,
     NetworkStage,
     PartStage,
+    PrefixesStage,
     RoutesStage,
     Running,
     Stage,
@@ -52,7 +52,19 @@ from weir.compiler import ClassSpec, Compiled, Plan
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Problem
-from weir.parts import ANNOUNCING, BONDS, BRIDGES, FIREWALL, NETWORK, PARTS, ROUTES, SETS, UPLINKS, Parts
+from weir.parts import (
+    ANNOUNCING,
+    BONDS,
+    BRIDGES,
+    DHCP6,
+    FIREWALL,
+    NETWORK,
+    PARTS,
+    ROUTES,
+    SETS,
+    UPLINKS,
+    Parts,
+)
 from weir.parts.bonds import unconfigured_members
 from weir.parts.bridges import unconfigured_ports
 from weir.parts.delta import Step
@@ -137,7 +149,10 @@ class Executor:
         if UPLINKS.name in backends:
             special[UPLINKS.name] = UplinksStage(backends[UPLINKS.name], self.leases, self.uplinks)
         if ANNOUNCING.name in backends:
-            special[ANNOUNCING.name] = AnnouncingStage(backends[ANNOUNCING.name], self.delegations)
+            follow = self.delegations.announced
+            special[ANNOUNCING.name] = PrefixesStage(ANNOUNCING, backends[ANNOUNCING.name], follow)
+        if DHCP6.name in backends:
+            special[DHCP6.name] = PrefixesStage(DHCP6, backends[DHCP6.name], self.delegations.served)
         shaping: list[Stage] = [TablesStage(self.tables), HtbStage(self.htb, self._ports), rules.ports_stage]
 
         def stage_of(part: Any) -> Stage:

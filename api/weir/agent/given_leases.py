@@ -9,15 +9,18 @@ from typing import Any
 from weir.adapters.kea_leases import Lease
 from weir.agent.configuration import Configuration
 from weir.backends.dhcp_leases import LeaseTable
-from weir.backends.kea_config import servers_of, subnet_id
+from weir.backends.kea_config import subnet_id
 from weir.model.problem import Invalid, Problem
-from weir.parts import DHCP, DHCP_RELAYED
-from weir.parts.dhcp import ReservationSpec, ServerSpec, Wanted
+from weir.parts import DHCP, DHCP6, DHCP_RELAYED, NETWORK
+from weir.parts.dhcp import ReservationSpec, ServerSpec
+from weir.parts.dhcp6 import Server6Spec
 from weir.store.clock import wall_ms
 from weir.wire.server import Handler, Peer
 
 MAX_PAGE = 1000
 MAX_WORDS_CHARS = 200
+Server = ServerSpec | Server6Spec
+Wanted = tuple[Server | ReservationSpec, ...]
 
 
 class GivenLeases:
@@ -38,7 +41,7 @@ class GivenLeases:
             return {}
         wanted = self._wanted()
         found = {address: lease.hostname for address, lease in held.items() if lease.hostname}
-        reserved = (spec for spec in wanted.values() if isinstance(spec, ReservationSpec))
+        reserved = (spec for spec in wanted if isinstance(spec, ReservationSpec))
         return {**found, **{spec.address: spec.hostname for spec in reserved if spec.hostname}}
 
     def _leases(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
@@ -49,10 +52,10 @@ class GivenLeases:
             raise Invalid("start and limit must be numbers of a page", code="bad-request")
         wanted = self._wanted()
         servers = _by_subnet(wanted)
-        found = [item for item in self._table.found(words[:MAX_WORDS_CHARS]) if item.subnet_id in servers]
-        reserved = {spec.address: spec.id for spec in wanted.values() if isinstance(spec, ReservationSpec)}
+        found = [item for item in self._table.found(words[:MAX_WORDS_CHARS]) if _subnet(item) in servers]
+        reserved = {spec.address: spec.id for spec in wanted if isinstance(spec, ReservationSpec)}
         page = found[start : start + limit]
-        listed = [_lease(item, servers[item.subnet_id], reserved.get(item.address)) for item in page]
+        listed = [_lease(item, servers[_subnet(item)], reserved.get(item.address)) for item in page]
         return {"at_ms": wall_ms(), "total": len(found), "leases": listed}
 
     def _changes(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
@@ -66,33 +69,38 @@ class GivenLeases:
                 "address": item.lease.address,
                 "mac": item.lease.mac or None,
                 "hostname": item.lease.hostname or None,
-                "server": servers[item.lease.subnet_id].id,
-                "interface": _interface(servers[item.lease.subnet_id]),
+                "server": servers[_subnet(item.lease)].id,
+                "interface": servers[_subnet(item.lease)].link,
             }
             for item in changes
-            if item.lease.subnet_id in servers
+            if _subnet(item.lease) in servers
         ]
         return {"number": number, "changes": told}
 
     def _wanted(self) -> Wanted:
         with self._configuration.lock:
             if not self._configuration.loaded:
-                return {}
+                return ()
             compiled = self._configuration.compiled
-            direct, relayed = compiled.of(DHCP), compiled.of(DHCP_RELAYED)
-            return {**direct, **relayed}
+            four = (*compiled.of(DHCP).values(), *compiled.of(DHCP_RELAYED).values())
+            delegations = self._configuration.executor.delegations
+            return *four, *delegations.served(compiled.of(DHCP6), compiled.of(NETWORK)).values()
 
 
-def _by_subnet(wanted: Wanted) -> dict[int, ServerSpec]:
-    return {subnet_id(spec.network): spec for spec in servers_of(wanted)}
+def _by_subnet(wanted: Wanted) -> dict[tuple[int, int], Server]:
+    """By family and number of subnet."""
+    return {
+        (6 if ":" in spec.network else 4, subnet_id(spec.network)): spec
+        for spec in wanted
+        if not isinstance(spec, ReservationSpec) and spec.network is not None
+    }
 
 
-def _interface(server: ServerSpec) -> str | None:
-    """Where its clients are; None behind relay agents."""
-    return None if server.relays else server.ifname
+def _subnet(lease: Lease) -> tuple[int, int]:
+    return lease.family, lease.subnet_id
 
 
-def _lease(item: Lease, server: ServerSpec, reservation: str | None) -> dict[str, Any]:
+def _lease(item: Lease, server: Server, reservation: str | None) -> dict[str, Any]:
     return {
         "address": item.address,
         "mac": item.mac or None,
@@ -100,6 +108,6 @@ def _lease(item: Lease, server: ServerSpec, reservation: str | None) -> dict[str
         "client_id": item.client_id or None,
         "expires_ms": item.expires_s * 1000,
         "server": server.id,
-        "interface": _interface(server),
+        "interface": server.link,
         "reservation": reservation,
     }

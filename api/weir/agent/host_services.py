@@ -13,10 +13,11 @@ from weir.backends.announcing import AnnouncingBackend
 from weir.backends.autoconf import AutoconfBackend
 from weir.backends.daemons import Learn
 from weir.backends.dhcp import DhcpBackend, RelayedDhcpBackend
+from weir.backends.dhcp6 import Dhcp6Backend
 from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.dhcp_relay import DhcpRelayBackend
 from weir.backends.dns import DnsBackend
-from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP_RELAY, DHCP_RELAYED, DNS
+from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP6, DHCP_RELAY, DHCP_RELAYED, DNS
 from weir.parts import dhcp as dhcp_part
 from weir.parts import dns as dns_part
 
@@ -24,12 +25,13 @@ from weir.parts import dns as dns_part
 @dataclass(frozen=True, slots=True)
 class HostServices:
     """`autoconf` is the other side of `announcing`: what this router learns of others. `leases` are those of
-    both DHCP servers."""
+    all DHCP servers."""
 
     leases: LeaseTable
     dhcp: DhcpBackend
     dhcp_relayed: RelayedDhcpBackend
     dhcp_relay: DhcpRelayBackend
+    dhcp6: Dhcp6Backend
     dns: DnsBackend
     announcing: AnnouncingBackend
     autoconf: AutoconfBackend
@@ -45,6 +47,7 @@ class HostServices:
             DhcpBackend(folder / "dhcp", lasts / "dhcp", leases, is_unit=is_unit),
             RelayedDhcpBackend(folder / relayed, lasts / relayed, leases, is_unit=is_unit),
             DhcpRelayBackend(folder / "dhcp-relay", is_unit=is_unit),
+            Dhcp6Backend(folder / "dhcp6", lasts / "dhcp6", leases, is_unit=is_unit),
             DnsBackend(folder / "dns", options.ca_bundle, is_unit=is_unit),
             AnnouncingBackend(folder / "announcing", lasts / "announced.json", is_unit=is_unit),
             AutoconfBackend(state_dir / "autoconf.json"),
@@ -57,6 +60,7 @@ class HostServices:
             DHCP.name: self.dhcp,
             DHCP_RELAYED.name: self.dhcp_relayed,
             DHCP_RELAY.name: self.dhcp_relay,
+            DHCP6.name: self.dhcp6,
             DNS.name: self.dns,
             ANNOUNCING.name: self.announcing,
             AUTOCONF.name: self.autoconf,

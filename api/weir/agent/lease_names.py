@@ -135,6 +135,8 @@ def named(
     by_subnet = {subnet_id(spec.network): domains.get(spec.id) for spec in servers_of(servers)}
     asked: dict[str, list[str]] = {}
     for lease in leases:
+        if lease.family != 4:
+            continue
         domain, label = by_subnet.get(lease.subnet_id), label_of(lease.hostname)
         if domain and label and lease.address not in reserved:
             asked.setdefault(f"{label}.{domain}", []).append(lease.address)

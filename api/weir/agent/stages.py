@@ -21,7 +21,7 @@ from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
-from weir.parts import ANNOUNCING, NETWORK, ROUTES, UPLINKS, Part
+from weir.parts import NETWORK, ROUTES, UPLINKS, Part
 from weir.parts.delta import Delta
 from weir.parts.effect import Effect, Sessions
 from weir.parts.explained import Line
@@ -194,12 +194,17 @@ class NetworkStage(PartStage):
         return self._delegations.on(self._leases.on(target.of(NETWORK)))
 
 
-class AnnouncingStage(PartStage):
-    """With the parts of delegated prefixes."""
+class PrefixesStage(PartStage):
+    """With the parts of delegated prefixes: `follow` puts them in, of the networks that take them."""
 
-    def __init__(self, backend: PartBackend[Any, Any, Any], delegations: Delegations) -> None:
-        super().__init__(ANNOUNCING, backend)
-        self._delegations = delegations
+    def __init__(
+        self,
+        part: Part[Any, Any],
+        backend: PartBackend[Any, Any, Any],
+        follow: Callable[[Any, Mapping[str, NetworkSpec]], object],
+    ) -> None:
+        super().__init__(part, backend)
+        self._follow = follow
 
     def is_touched(self, plan: Plan) -> bool:
         """Also by another part of the same prefix."""
@@ -207,7 +212,7 @@ class AnnouncingStage(PartStage):
         return super().is_touched(plan) or (network is not None and _takes_another_part(network))
 
     def wanted(self, target: Target) -> object:
-        return self._delegations.announced(target.of(ANNOUNCING), target.of(NETWORK))
+        return self._follow(target.of(self.part), target.of(NETWORK))
 
 
 class RoutesStage(PartStage):

@@ -29,10 +29,14 @@ _REMEMBER_S = 86_400
 _PROBATION_S = 3600
 """For so long an address is left alone that a client found in use. With Kea's own day one client could
 use up a range until tomorrow."""
+_LAST_ID = 2**32 - 2
 _NOT_OF_NAMES = "[^A-Za-z0-9._-]"
 
 
 def subnet_id(network: str) -> int:
+    """That of one of IPv6 is 32 bits of its digest, as Kea takes no longer one."""
+    if ":" in network:
+        return int.from_bytes(hashlib.sha256(network.encode()).digest()[:4]) % _LAST_ID + 1
     return int(IPv4Network(network).network_address)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from weir.adapters.nft import Table
 from weir.backends.nft_rules import texts
+from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.dhcp_server import DhcpServer
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
@@ -76,7 +77,7 @@ def _is_of(rule: PacketRule, item: ConfigObject) -> bool:
             *rule.in_members,
             *rule.out_interfaces,
         )
-    if isinstance(item, (Zone, ZonePolicy, Management, DhcpServer)):
+    if isinstance(item, (Zone, ZonePolicy, Management, DhcpServer, Dhcpv6Server)):
         return rule.made_by == f"{item.kind}/{item.id}"
     return isinstance(item, Firewall) and not rule.is_configured and not rule.nat and not rule.made_by
 
@@ -91,8 +92,8 @@ def _field_of(rule: PacketRule, item: ConfigObject) -> str:
         return "action" if isinstance(item, ZonePolicy) else "reaches"
     if isinstance(item, Management):
         return "sources"
-    if isinstance(item, DhcpServer):
-        return "relayed"
+    if isinstance(item, (DhcpServer, Dhcpv6Server)):
+        return "relayed" if isinstance(item, DhcpServer) else "interface"
     if isinstance(item, Interface):
         return {"zone": "vrf", "mss": "mss_clamp"}.get(rule.verdict, "role")
     if rule.verdict in _FIELDS:

@@ -21,7 +21,7 @@ from weir.model.problem import NotFound
 
 PATH = Path(__file__).resolve().parents[3] / "docs" / "reference" / "model.md"
 Row = tuple[str, ...]
-_TABLE = re.compile(r"(?<=<!-- fields of )([a-z-]+)( -->\n).*?(?=<!-- end of fields -->)", re.DOTALL)
+_TABLE = re.compile(r"(?<=<!-- fields of )([a-z0-9-]+)( -->\n).*?(?=<!-- end of fields -->)", re.DOTALL)
 
 
 def table(declaration: Declaration) -> str:

@@ -23,14 +23,19 @@ class Announcement:
     ] = True
     managed: Annotated[
         bool,
-        Flag(importance="folded", help="Hosts are told to ask a DHCPv6 server for addresses as well."),
+        Flag(
+            importance="folded",
+            help="Hosts are told to ask a DHCPv6 server for addresses as well; also without this where a "
+            "server of this router gives them.",
+        ),
     ] = False
     other: Annotated[
         bool,
         Flag(
             importance="folded",
             label="Other settings",
-            help="Hosts are told to ask a DHCPv6 server for everything but addresses.",
+            help="Hosts are told to ask a DHCPv6 server for everything but addresses; also without this "
+            "where this router has one.",
         ),
     ] = False
     router_lifetime_s: Annotated[

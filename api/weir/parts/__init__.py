@@ -12,6 +12,7 @@ from weir.parts.bounded_sources import BOUNDED_SOURCES
 from weir.parts.bridges import BRIDGES
 from weir.parts.certificates import CERTIFICATES
 from weir.parts.dhcp import DHCP, DHCP_RELAYED
+from weir.parts.dhcp6 import DHCP6
 from weir.parts.dhcp_relay import DHCP_RELAY
 from weir.parts.dns import DNS
 from weir.parts.fetched import FETCHED
@@ -42,6 +43,7 @@ PARTS = Parts(
             DHCP,
             DHCP_RELAYED,
             DHCP_RELAY,
+            DHCP6,
             DNS,
             ANNOUNCING,
             NTP,
@@ -62,6 +64,7 @@ __all__ = [
     "BRIDGES",
     "CERTIFICATES",
     "DHCP",
+    "DHCP6",
     "DHCP_RELAY",
     "DHCP_RELAYED",
     "DNS",

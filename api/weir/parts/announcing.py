@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from weir.kinds.announcing import SLAAC_BITS, announced_networks
+from weir.kinds.dhcp6_server import Dhcpv6Server, Mode
 from weir.kinds.dns import Dns, answers_on
 from weir.model.address import split_address
 from weir.model.announcing import Announcement
@@ -51,8 +52,8 @@ Wanted = Mapping[str, AnnounceSpec]
 
 class AnnouncingPart(EntriesPart[AnnounceSpec]):
     name, what = "announcing", "announcement"
-    made_of = frozenset(("interface", "dns"))
-    after = ("network", "bridges", "bonds", "forwarding", "dns")  # what is promised is there
+    made_of = frozenset(("interface", "dns", "dhcpv6-server"))
+    after = ("network", "bridges", "bonds", "forwarding", "dns", "dhcp6")  # what is promised is there
 
     def key(self, entry: AnnounceSpec) -> str:
         return entry.ifname
@@ -60,8 +61,13 @@ class AnnouncingPart(EntriesPart[AnnounceSpec]):
     def wanted(self, document: Document) -> Wanted:
         dns = document.single(Dns)
         items = sorted(document.interfaces(), key=lambda item: item.id)
+        modes = {
+            server.interface: server.mode for server in document.every(Dhcpv6Server) if not server.disabled
+        }
         return {
-            item.id: _spec(item, item.ra, dns) for item in items if item.ra is not None and not item.disabled
+            item.id: _spec(item, item.ra, dns, modes.get(item.id))
+            for item in items
+            if item.ra is not None and not item.disabled
         }
 
     def told(self, wanted: Wanted, item: ConfigObject) -> Iterator[str]:
@@ -80,7 +86,8 @@ class AnnouncingPart(EntriesPart[AnnounceSpec]):
         return f"{new.ifname} announces {prefixes}, {gateway}{dns}"
 
 
-def _spec(item: Interface, told: Announcement, dns: Dns) -> AnnounceSpec:
+def _spec(item: Interface, told: Announcement, dns: Dns, mode: Mode | None) -> AnnounceSpec:
+    """`mode` is that of the DHCPv6 server there; None: there is none."""
     answers = told.dns and answers_on(dns, item)
     hosts = [split_address(text)[0] for text in item.addresses if ":" in text] if answers else []
     return AnnounceSpec(
@@ -91,8 +98,8 @@ def _spec(item: Interface, told: Announcement, dns: Dns) -> AnnounceSpec:
         ),
         dns_servers=tuple(text for text in hosts if not text.startswith("fe80:")),
         domain=dns.domain if answers and hosts else None,
-        managed=told.managed,
-        other=told.other,
+        managed=told.managed or mode == "stateful",
+        other=told.other or mode is not None,
         router_lifetime_s=told.router_lifetime_s,
         most_s=None
         if item.delegated is None

@@ -62,6 +62,11 @@ class ServerSpec:
         return f"in {self.network}" if self.relays else f"on {self.ifname}"
 
     @property
+    def link(self) -> str | None:
+        """The interface that its clients are on; None behind relay agents."""
+        return None if self.relays else self.ifname
+
+    @property
     def address_count(self) -> int:
         return sum(last - first + 1 for first, last in self.spans)
 

@@ -20,6 +20,7 @@ from weir.model.vrf import table_of
 from weir.parts.admission import admitted
 from weir.parts.delta import Replaced, Step, common_ends
 from weir.parts.dhcp import questions_of_relays
+from weir.parts.dhcp6 import questions_of_clients
 from weir.parts.dhcp_relay import answers_to_relays
 from weir.parts.expectations import from_inside
 from weir.parts.filter import OUTGOING, Lengths, configured
@@ -69,6 +70,7 @@ class FirewallPart(ReplacedPart[Rules]):
             "zone-policy",
             "dhcp-relay",
             "dhcp-server",
+            "dhcpv6-server",
             "firewall-rule",
             "nat-rule",
             "service",
@@ -153,6 +155,8 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     made = list(_made(document, policy, wan, interfaces))
     tracked = any(map(tracks, (*own, *made)))
     yield from admitted(document, own)
+    if any(rule.chain == "input" for rule in (*own, *made)):
+        yield from questions_of_clients(document)
     if tracked and any(rule.verdict == "notrack" for rule in own):
         yield from _left_untracked(interfaces)
     yield from _in_vrfs(iter(own), interfaces, zones=tracked and not made)

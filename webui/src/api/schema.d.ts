@@ -3069,6 +3069,101 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/dhcpv6-servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List DHCPv6 servers */
+        get: operations["list_dhcpv6_servers"];
+        put?: never;
+        /** Create a DHCPv6 server */
+        post: operations["create_dhcpv6_server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcpv6-servers/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create, replace and delete many DHCPv6 servers */
+        post: operations["bulk_dhcpv6_servers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcpv6-servers/{server_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        /** Show a DHCPv6 server */
+        get: operations["get_dhcpv6_server"];
+        /** Create or replace a DHCPv6 server */
+        put: operations["put_dhcpv6_server"];
+        post?: never;
+        /** Delete a DHCPv6 server */
+        delete: operations["delete_dhcpv6_server"];
+        options?: never;
+        head?: never;
+        /** Change fields of a DHCPv6 server (merge patch) */
+        patch: operations["patch_dhcpv6_server"];
+        trace?: never;
+    };
+    "/api/v1/dhcpv6-servers/{server_id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain a DHCPv6 server: asked, compiled, in the system, and whether they agree */
+        get: operations["explain_dhcpv6_server"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dhcpv6-servers/{server_id}/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        /** What the router learnt about a DHCPv6 server */
+        get: operations["get_dhcpv6_server_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dns": {
         parameters: {
             query?: never;
@@ -6490,7 +6585,7 @@ export interface components {
         };
         CandidateConflict: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dhcpv6-server" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
             id: string;
             /** @description Who did it last; null: history does not hold it any more. */
             author: string | null;
@@ -6637,7 +6732,7 @@ export interface components {
         };
         ObjectEffect: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dhcpv6-server" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
             id: string;
             /**
              * @description hitless: no packet is lost for it; resets: packets are lost for a while, and sessions go on; drops-sessions: sessions end.
@@ -7321,12 +7416,12 @@ export interface components {
              */
             dns: boolean;
             /**
-             * @description Hosts are told to ask a DHCPv6 server for addresses as well.
+             * @description Hosts are told to ask a DHCPv6 server for addresses as well; also without this where a server of this router gives them.
              * @default false
              */
             managed: boolean;
             /**
-             * @description Hosts are told to ask a DHCPv6 server for everything but addresses.
+             * @description Hosts are told to ask a DHCPv6 server for everything but addresses; also without this where this router has one.
              * @default false
              */
             other: boolean;
@@ -7619,9 +7714,9 @@ export interface components {
         AnnouncementPatch: {
             /** @description Names this router as DNS server (RFC 8106) where the name service answers hosts here. */
             dns?: boolean | null;
-            /** @description Hosts are told to ask a DHCPv6 server for addresses as well. */
+            /** @description Hosts are told to ask a DHCPv6 server for addresses as well; also without this where a server of this router gives them. */
             managed?: boolean | null;
-            /** @description Hosts are told to ask a DHCPv6 server for everything but addresses. */
+            /** @description Hosts are told to ask a DHCPv6 server for everything but addresses; also without this where this router has one. */
             other?: boolean | null;
             /** @description For so long hosts keep their default route after the last announcement; at least 30, or 0: they take none by this router. */
             router_lifetime_s?: number | null;
@@ -12899,6 +12994,220 @@ export interface components {
             /** @description It is kept, and passes nothing on. */
             disabled?: boolean | null;
         };
+        Dhcpv6ServerStateFields: {
+            /** @description Whether it listens on its interface now. */
+            serving: boolean | null;
+            /** @description Of which it gives addresses now; nothing while there is no prefix. */
+            network: string | null;
+            /** @description Addresses that clients have now. */
+            lease_count: number | null;
+            /** @description Addresses that clients can get. */
+            address_count: number | null;
+        };
+        Dhcpv6ServerState: {
+            id: string;
+            /** @description When it was so; null: never known. */
+            at: string | null;
+            /** @description Since when nothing newer is known, and why; null while the router answers. */
+            stale_since: string | null;
+            stale_reason: string | null;
+            fields: components["schemas"]["Dhcpv6ServerStateFields"];
+        };
+        Dhcpv6Server: {
+            id: string;
+            interface: string;
+            mode: string;
+            first: string;
+            last: string;
+            preferred_s: number;
+            valid_s: number;
+            dns_servers: string[];
+            domain: string | null;
+            comment: string;
+            disabled: boolean;
+            etag: string;
+            warnings: components["schemas"]["Finding"][];
+        };
+        Dhcpv6ServerPage: {
+            states: components["schemas"]["Dhcpv6ServerState"][] | null;
+            items: components["schemas"]["Dhcpv6Server"][];
+            next_cursor: string | null;
+            total: number;
+        };
+        Dhcpv6ServerCreateInput: {
+            /** @description Where the clients are: it has an IPv6 network, static or delegated, and is not a WAN. */
+            interface: string;
+            /**
+             * @description `stateful`: clients get addresses, and are told the rest. `stateless`: they are told the rest, and have addresses of their own making alone.
+             * @default stateful
+             * @enum {string}
+             */
+            mode: "stateful" | "stateless";
+            /**
+             * @description Of those that clients get: its part behind the network, which may change.
+             * @default ::1000
+             */
+            first: string;
+            /**
+             * @description As `first`. 65,536 addresses at most; when all are given there are no more.
+             * @default ::1fff
+             */
+            last: string;
+            /**
+             * @description For so long clients begin connections with the address. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.
+             * @default 2700
+             */
+            preferred_s: number;
+            /**
+             * @description For so long they keep it when nobody answers; at least as long as it is preferred. Of a delegated prefix 5,400 at most.
+             * @default 5400
+             */
+            valid_s: number;
+            /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
+            dns_servers?: string[] | null;
+            /**
+             * @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server.
+             * @default null
+             */
+            domain: string | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and answers nobody.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+        };
+        Dhcpv6ServerUpsertInput: {
+            /** @description Where the clients are: it has an IPv6 network, static or delegated, and is not a WAN. */
+            interface: string;
+            /**
+             * @description `stateful`: clients get addresses, and are told the rest. `stateless`: they are told the rest, and have addresses of their own making alone.
+             * @default stateful
+             * @enum {string}
+             */
+            mode: "stateful" | "stateless";
+            /**
+             * @description Of those that clients get: its part behind the network, which may change.
+             * @default ::1000
+             */
+            first: string;
+            /**
+             * @description As `first`. 65,536 addresses at most; when all are given there are no more.
+             * @default ::1fff
+             */
+            last: string;
+            /**
+             * @description For so long clients begin connections with the address. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.
+             * @default 2700
+             */
+            preferred_s: number;
+            /**
+             * @description For so long they keep it when nobody answers; at least as long as it is preferred. Of a delegated prefix 5,400 at most.
+             * @default 5400
+             */
+            valid_s: number;
+            /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
+            dns_servers?: string[] | null;
+            /**
+             * @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server.
+             * @default null
+             */
+            domain: string | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and answers nobody.
+             * @default false
+             */
+            disabled: boolean;
+            id: string;
+            /** @description Refuse unless the object still has it. */
+            etag?: string;
+        };
+        Dhcpv6ServerBulkInput: {
+            upsert?: components["schemas"]["Dhcpv6ServerUpsertInput"][];
+            delete?: string[];
+        };
+        Dhcpv6ServerInput: {
+            /** @description Where the clients are: it has an IPv6 network, static or delegated, and is not a WAN. */
+            interface: string;
+            /**
+             * @description `stateful`: clients get addresses, and are told the rest. `stateless`: they are told the rest, and have addresses of their own making alone.
+             * @default stateful
+             * @enum {string}
+             */
+            mode: "stateful" | "stateless";
+            /**
+             * @description Of those that clients get: its part behind the network, which may change.
+             * @default ::1000
+             */
+            first: string;
+            /**
+             * @description As `first`. 65,536 addresses at most; when all are given there are no more.
+             * @default ::1fff
+             */
+            last: string;
+            /**
+             * @description For so long clients begin connections with the address. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.
+             * @default 2700
+             */
+            preferred_s: number;
+            /**
+             * @description For so long they keep it when nobody answers; at least as long as it is preferred. Of a delegated prefix 5,400 at most.
+             * @default 5400
+             */
+            valid_s: number;
+            /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
+            dns_servers?: string[] | null;
+            /**
+             * @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server.
+             * @default null
+             */
+            domain: string | null;
+            /**
+             * @description A note for people.
+             * @default
+             */
+            comment: string;
+            /**
+             * @description It is kept, and answers nobody.
+             * @default false
+             */
+            disabled: boolean;
+        };
+        Dhcpv6ServerPatch: {
+            /** @description Where the clients are: it has an IPv6 network, static or delegated, and is not a WAN. */
+            interface?: string | null;
+            /**
+             * @description `stateful`: clients get addresses, and are told the rest. `stateless`: they are told the rest, and have addresses of their own making alone.
+             * @enum {string|null}
+             */
+            mode?: "stateful" | "stateless" | null;
+            /** @description Of those that clients get: its part behind the network, which may change. */
+            first?: string | null;
+            /** @description As `first`. 65,536 addresses at most; when all are given there are no more. */
+            last?: string | null;
+            /** @description For so long clients begin connections with the address. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's. */
+            preferred_s?: number | null;
+            /** @description For so long they keep it when nobody answers; at least as long as it is preferred. Of a delegated prefix 5,400 at most. */
+            valid_s?: number | null;
+            /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
+            dns_servers?: string[] | null;
+            /** @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server. */
+            domain?: string | null;
+            /** @description A note for people. */
+            comment?: string | null;
+            /** @description It is kept, and answers nobody. */
+            disabled?: boolean | null;
+        };
         DnsUpstream: {
             address: string;
             tls_name: string | null;
@@ -14812,13 +15121,13 @@ export interface components {
         CandidateAnswer: {
             candidate: components["schemas"]["Candidate"] | null;
         };
-        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["BoundedSourceChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DhcpRelayChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["CertificateChangeInput"] | components["schemas"]["ManagementChangeInput"] | components["schemas"]["JobChangeInput"] | components["schemas"]["SshServerChangeInput"] | components["schemas"]["SshKeyChangeInput"] | components["schemas"]["TuningChangeInput"];
+        ChangeInput: components["schemas"]["QueueChangeInput"] | components["schemas"]["QueueTypeChangeInput"] | components["schemas"]["InterfaceChangeInput"] | components["schemas"]["WireguardPeerChangeInput"] | components["schemas"]["StaticRouteChangeInput"] | components["schemas"]["UplinkChangeInput"] | components["schemas"]["UplinkCheckChangeInput"] | components["schemas"]["PrefixListChangeInput"] | components["schemas"]["PrefixListEntryChangeInput"] | components["schemas"]["RouteMapChangeInput"] | components["schemas"]["RouteMapEntryChangeInput"] | components["schemas"]["BfdProfileChangeInput"] | components["schemas"]["BgpChangeInput"] | components["schemas"]["BgpNeighborChangeInput"] | components["schemas"]["OspfChangeInput"] | components["schemas"]["OspfInterfaceChangeInput"] | components["schemas"]["FirewallChangeInput"] | components["schemas"]["ZoneChangeInput"] | components["schemas"]["ZonePolicyChangeInput"] | components["schemas"]["FirewallRuleChangeInput"] | components["schemas"]["NatRuleChangeInput"] | components["schemas"]["BoundedSourceChangeInput"] | components["schemas"]["ServiceChangeInput"] | components["schemas"]["SetChangeInput"] | components["schemas"]["SetEntryChangeInput"] | components["schemas"]["DhcpServerChangeInput"] | components["schemas"]["DhcpReservationChangeInput"] | components["schemas"]["DhcpRelayChangeInput"] | components["schemas"]["Dhcpv6ServerChangeInput"] | components["schemas"]["DnsChangeInput"] | components["schemas"]["DnsRecordChangeInput"] | components["schemas"]["DnsForwardChangeInput"] | components["schemas"]["DnsBlockListChangeInput"] | components["schemas"]["NtpChangeInput"] | components["schemas"]["AlertTargetChangeInput"] | components["schemas"]["AlertRuleChangeInput"] | components["schemas"]["SyslogTargetChangeInput"] | components["schemas"]["IdentityChangeInput"] | components["schemas"]["CertificateChangeInput"] | components["schemas"]["ManagementChangeInput"] | components["schemas"]["JobChangeInput"] | components["schemas"]["SshServerChangeInput"] | components["schemas"]["SshKeyChangeInput"] | components["schemas"]["TuningChangeInput"];
         ChangesInput: {
             changes: components["schemas"]["ChangeInput"][];
         };
         UnstageChange: {
             /** @enum {string} */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dhcpv6-server" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
             id: string;
             /**
              * @description The `etag` of the staged change. Null: whatever is staged.
@@ -14829,7 +15138,7 @@ export interface components {
         UnstageInput: {
             changes: components["schemas"]["UnstageChange"][];
         };
-        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DhcpRelayStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["CertificateStagedChange"] | components["schemas"]["ManagementStagedChange"] | components["schemas"]["JobStagedChange"] | components["schemas"]["SshServerStagedChange"] | components["schemas"]["SshKeyStagedChange"] | components["schemas"]["TuningStagedChange"];
+        StagedChange: components["schemas"]["QueueStagedChange"] | components["schemas"]["QueueTypeStagedChange"] | components["schemas"]["InterfaceStagedChange"] | components["schemas"]["WireguardPeerStagedChange"] | components["schemas"]["StaticRouteStagedChange"] | components["schemas"]["UplinkStagedChange"] | components["schemas"]["UplinkCheckStagedChange"] | components["schemas"]["PrefixListStagedChange"] | components["schemas"]["PrefixListEntryStagedChange"] | components["schemas"]["RouteMapStagedChange"] | components["schemas"]["RouteMapEntryStagedChange"] | components["schemas"]["BfdProfileStagedChange"] | components["schemas"]["BgpStagedChange"] | components["schemas"]["BgpNeighborStagedChange"] | components["schemas"]["OspfStagedChange"] | components["schemas"]["OspfInterfaceStagedChange"] | components["schemas"]["FirewallStagedChange"] | components["schemas"]["ZoneStagedChange"] | components["schemas"]["ZonePolicyStagedChange"] | components["schemas"]["FirewallRuleStagedChange"] | components["schemas"]["NatRuleStagedChange"] | components["schemas"]["BoundedSourceStagedChange"] | components["schemas"]["ServiceStagedChange"] | components["schemas"]["SetStagedChange"] | components["schemas"]["SetEntryStagedChange"] | components["schemas"]["DhcpServerStagedChange"] | components["schemas"]["DhcpReservationStagedChange"] | components["schemas"]["DhcpRelayStagedChange"] | components["schemas"]["Dhcpv6ServerStagedChange"] | components["schemas"]["DnsStagedChange"] | components["schemas"]["DnsRecordStagedChange"] | components["schemas"]["DnsForwardStagedChange"] | components["schemas"]["DnsBlockListStagedChange"] | components["schemas"]["NtpStagedChange"] | components["schemas"]["AlertTargetStagedChange"] | components["schemas"]["AlertRuleStagedChange"] | components["schemas"]["SyslogTargetStagedChange"] | components["schemas"]["IdentityStagedChange"] | components["schemas"]["CertificateStagedChange"] | components["schemas"]["ManagementStagedChange"] | components["schemas"]["JobStagedChange"] | components["schemas"]["SshServerStagedChange"] | components["schemas"]["SshKeyStagedChange"] | components["schemas"]["TuningStagedChange"];
         YourWay: {
             /**
              * @description stays: a new connection as this one would still be taken and answered; cuts-off-you: it would not, and without a timer the commit is refused (409); not-known: something counts that was not looked at, see `text`.
@@ -14844,7 +15153,7 @@ export interface components {
              * @description Of the object that cuts the caller off; null: no single one does.
              * @enum {string|null}
              */
-            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning" | null;
+            kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dhcpv6-server" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning" | null;
             id: string | null;
         };
         CandidateDiff: {
@@ -14934,7 +15243,7 @@ export interface components {
             items: components["schemas"]["Revision"][];
             next_cursor: string | null;
         };
-        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["BoundedSourceChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DhcpRelayChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["CertificateChange"] | components["schemas"]["ManagementChange"] | components["schemas"]["JobChange"] | components["schemas"]["SshServerChange"] | components["schemas"]["SshKeyChange"] | components["schemas"]["TuningChange"];
+        Change: components["schemas"]["QueueChange"] | components["schemas"]["QueueTypeChange"] | components["schemas"]["InterfaceChange"] | components["schemas"]["WireguardPeerChange"] | components["schemas"]["StaticRouteChange"] | components["schemas"]["UplinkChange"] | components["schemas"]["UplinkCheckChange"] | components["schemas"]["PrefixListChange"] | components["schemas"]["PrefixListEntryChange"] | components["schemas"]["RouteMapChange"] | components["schemas"]["RouteMapEntryChange"] | components["schemas"]["BfdProfileChange"] | components["schemas"]["BgpChange"] | components["schemas"]["BgpNeighborChange"] | components["schemas"]["OspfChange"] | components["schemas"]["OspfInterfaceChange"] | components["schemas"]["FirewallChange"] | components["schemas"]["ZoneChange"] | components["schemas"]["ZonePolicyChange"] | components["schemas"]["FirewallRuleChange"] | components["schemas"]["NatRuleChange"] | components["schemas"]["BoundedSourceChange"] | components["schemas"]["ServiceChange"] | components["schemas"]["SetChange"] | components["schemas"]["SetEntryChange"] | components["schemas"]["DhcpServerChange"] | components["schemas"]["DhcpReservationChange"] | components["schemas"]["DhcpRelayChange"] | components["schemas"]["Dhcpv6ServerChange"] | components["schemas"]["DnsChange"] | components["schemas"]["DnsRecordChange"] | components["schemas"]["DnsForwardChange"] | components["schemas"]["DnsBlockListChange"] | components["schemas"]["NtpChange"] | components["schemas"]["AlertTargetChange"] | components["schemas"]["AlertRuleChange"] | components["schemas"]["SyslogTargetChange"] | components["schemas"]["IdentityChange"] | components["schemas"]["CertificateChange"] | components["schemas"]["ManagementChange"] | components["schemas"]["JobChange"] | components["schemas"]["SshServerChange"] | components["schemas"]["SshKeyChange"] | components["schemas"]["TuningChange"];
         RevisionDetail: {
             revision: number;
             /** @enum {string} */
@@ -15755,11 +16064,11 @@ export interface components {
             mac: string | null;
             /** @description What the client says it is called; only letters, digits, `.`, `-` and `_` of it. */
             hostname: string | null;
-            /** @description As bytes in hexadecimal. */
+            /** @description As bytes in hexadecimal; of DHCPv6 the client's DUID. */
             client_id: string | null;
             /** @description When it ends unless it is renewed. */
             expires_at: string;
-            /** @description The DHCP server that gave it. */
+            /** @description The DHCP server that gave it: a `dhcpv6-server` where the address is one of IPv6. */
             server: string;
             /** @description Where the client is; null: behind relay agents. */
             interface: string | null;
@@ -16815,6 +17124,20 @@ export interface components {
              */
             base: string | null;
         };
+        Dhcpv6ServerChangeInput: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dhcpv6-server";
+            id: string;
+            new: components["schemas"]["Dhcpv6ServerInput"] | null;
+            /**
+             * @description The version that it was made on: the `etag` of your staged change of the object, or else of the object, or `none` when there was neither. Null: whatever there is.
+             * @default null
+             */
+            base: string | null;
+        };
         DnsChangeInput: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -17410,6 +17733,20 @@ export interface components {
             comment: string;
             disabled: boolean;
         };
+        /** @description The fields of a dhcpv6 server as they are configured. */
+        Dhcpv6ServerObject: {
+            id: string;
+            interface: string;
+            mode: string;
+            first: string;
+            last: string;
+            preferred_s: number;
+            valid_s: number;
+            dns_servers: string[];
+            domain: string | null;
+            comment: string;
+            disabled: boolean;
+        };
         /** @description The fields of a dns as they are configured. */
         DnsObject: {
             id: string;
@@ -17948,6 +18285,20 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["DhcpRelayObject"] | null;
             new: components["schemas"]["DhcpRelayObject"] | null;
+        };
+        Dhcpv6ServerChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dhcpv6-server";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["Dhcpv6ServerObject"] | null;
+            new: components["schemas"]["Dhcpv6ServerObject"] | null;
         };
         DnsChange: {
             /**
@@ -18685,6 +19036,25 @@ export interface components {
             fields: components["schemas"]["FieldChange"][];
             old: components["schemas"]["DhcpRelayObject"] | null;
             new: components["schemas"]["DhcpRelayObject"] | null;
+            /** @description Its version, for `base` of the next change of the object. */
+            etag: string;
+            staged_at: string | null;
+            /** @description null: not known, see `kernel.reason`. */
+            effect: components["schemas"]["ObjectEffect"] | null;
+        };
+        Dhcpv6ServerStagedChange: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "dhcpv6-server";
+            id: string;
+            name: string;
+            /** @enum {string} */
+            action: "add" | "change" | "remove";
+            fields: components["schemas"]["FieldChange"][];
+            old: components["schemas"]["Dhcpv6ServerObject"] | null;
+            new: components["schemas"]["Dhcpv6ServerObject"] | null;
             /** @description Its version, for `base` of the next change of the object. */
             etag: string;
             staged_at: string | null;
@@ -30990,6 +31360,308 @@ export interface operations {
             default: components["responses"]["PROBLEM"];
         };
     };
+    list_dhcpv6_servers: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the last page. */
+                cursor?: string;
+                /** @description Part of id, name or comment; an address or prefix finds what has a field that covers it. */
+                q?: string;
+                /** @description `state`: what the router learnt about each object, as `states`. */
+                with?: "state";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dhcpv6ServerPage"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    create_dhcpv6_server: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Dhcpv6ServerCreateInput"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dhcpv6Server"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    bulk_dhcpv6_servers: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Dhcpv6ServerBulkInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dhcpv6_server: {
+        parameters: {
+            query?: {
+                /** @description 1: stage the change in your candidate instead of committing it. */
+                candidate?: boolean;
+            };
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dhcpv6Server"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    put_dhcpv6_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Dhcpv6ServerInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dhcpv6Server"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dhcpv6Server"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    delete_dhcpv6_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    patch_dhcpv6_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The object's etag. Changing an existing object without it is refused (428). */
+                "If-Match"?: string;
+            };
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/merge-patch+json": components["schemas"]["Dhcpv6ServerPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dhcpv6Server"];
+                };
+            };
+            /** @description Staged in your candidate */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StagedAnswer"];
+                };
+            };
+            422: components["responses"]["UNPROCESSABLE_ENTITY"];
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    explain_dhcpv6_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
+    get_dhcpv6_server_state: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dhcpv6ServerState"];
+                };
+            };
+            default: components["responses"]["PROBLEM"];
+        };
+    };
     get_dns: {
         parameters: {
             query?: {
@@ -34820,7 +35492,7 @@ export interface operations {
     list_others: {
         parameters: {
             query: {
-                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
+                kind: "queue" | "queue-type" | "interface" | "wireguard-peer" | "static-route" | "uplink" | "uplink-check" | "prefix-list" | "prefix-list-entry" | "route-map" | "route-map-entry" | "bfd-profile" | "bgp" | "bgp-neighbor" | "ospf" | "ospf-interface" | "firewall" | "zone" | "zone-policy" | "firewall-rule" | "nat-rule" | "bounded-source" | "service" | "set" | "set-entry" | "dhcp-server" | "dhcp-reservation" | "dhcp-relay" | "dhcpv6-server" | "dns" | "dns-record" | "dns-forward" | "dns-block-list" | "ntp" | "alert-target" | "alert-rule" | "syslog-target" | "identity" | "certificate" | "management" | "job" | "ssh-server" | "ssh-key" | "tuning";
                 id: string;
             };
             header?: never;

@@ -164,6 +164,7 @@ const ICONS: Readonly<Record<string, Icon>> = {
   "dhcp-servers": IconServer,
   "dhcp-reservations": IconPin,
   "dhcp-relays": IconTransfer,
+  "dhcpv6-servers": IconServer,
   dns: IconWorldWww,
   "dns-records": IconAddressBook,
   "dns-forwards": IconArrowForwardUp,

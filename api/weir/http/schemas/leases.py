@@ -25,9 +25,15 @@ class GivenLease(Answer):
             "description": "What the client says it is called; only letters, digits, `.`, `-` and `_` of it."
         },
     )
-    client_id = fields.String(allow_none=True, metadata={"description": "As bytes in hexadecimal."})
+    client_id = fields.String(
+        allow_none=True, metadata={"description": "As bytes in hexadecimal; of DHCPv6 the client's DUID."}
+    )
     expires_at = fields.String(metadata={"description": "When it ends unless it is renewed."})
-    server = fields.String(metadata={"description": "The DHCP server that gave it."})
+    server = fields.String(
+        metadata={
+            "description": "The DHCP server that gave it: a `dhcpv6-server` where the address is one of IPv6."
+        }
+    )
     interface = fields.String(
         allow_none=True, metadata={"description": "Where the client is; null: behind relay agents."}
     )

@@ -11,6 +11,9 @@ const leftOf = (lease: GivenLease): string => {
   return left_s > 0 ? spanText(left_s) : "ended";
 };
 
+/** Whether a DHCPv6 server gave it. */
+const isIPv6 = (lease: GivenLease): boolean => lease.address.includes(":");
+
 /** `may`: whether the reader can make a reservation or a queue of a lease. */
 export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
   {
@@ -28,7 +31,11 @@ export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
     id: "server",
     title: "Server",
     render: (lease) => (
-      <Link to="/$page" params={{ page: "dhcp-servers" }} search={{ edit: lease.server }}>
+      <Link
+        to="/$page"
+        params={{ page: isIPv6(lease) ? "dhcpv6-servers" : "dhcp-servers" }}
+        search={{ edit: lease.server }}
+      >
         {lease.server}
       </Link>
     ),
@@ -46,7 +53,7 @@ function reservationOf(lease: GivenLease, may: boolean) {
         {lease.reservation}
       </Link>
     );
-  if (!may) return null;
+  if (!may || isIPv6(lease)) return null;
   return (
     <Link
       from="/leases"

@@ -47,7 +47,7 @@ FATES: Mapping[str, str] = {
     "/ip tftp": "Weir has no TFTP server.",
     "/ip upnp": "Weir opens no ports for UPnP.",
     "/ipv6 dhcp-client option": "Weir's DHCPv6 client sends no options of your own.",
-    "/ipv6 dhcp-server": "Weir has no DHCP server for IPv6 yet.",
+    "/ipv6 dhcp-server": "DHCPv6 servers are not imported: add one under Services, DHCPv6 servers.",
     "/ipv6 firewall nat": "IPv6 is translated by prefix in Weir: add a NAT rule by hand.",
     "/ipv6 firewall mangle": "Weir marks no packets and connections.",
     "/ipv6 pool": "Weir gives hosts no prefixes by DHCPv6.",

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kea-dhcp6: the servers for IPv6 (docs/adr/0264). A delegated prefix that comes or changes is a change of
+its file."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from weir.adapters.kea import UDP_CAPABILITIES
+from weir.backends.backend import Comparison, Look, Topic
+from weir.backends.daemons import DaemonDifference, DaemonState
+from weir.backends.kea import KeaBackend
+from weir.backends.kea6_config import config6_text
+from weir.backends.kea_config import subnet_id
+from weir.kinds.dhcp6_server import Dhcpv6Server
+from weir.model.objects import ConfigObject
+from weir.model.problem import Problem
+from weir.parts.dhcp6 import DHCP6, Server6Spec, Wanted
+from weir.parts.effect import Effect
+from weir.parts.explained import Line
+
+
+class Dhcp6Backend(KeaBackend[Wanted]):
+    topics: ClassVar[frozenset[Topic]] = frozenset(("daemons", "links", "leases"))
+    learns = ("dhcpv6-server",)
+    part, family, capabilities = DHCP6, 6, UDP_CAPABILITIES
+    unit, unit_data = "weir-dhcp6.service", Path("/var/lib/weir-dhcp6")
+
+    def served(self, wanted: Wanted) -> Sequence[Server6Spec]:
+        """Not those of a delegated prefix that is not there."""
+        return [spec for spec in wanted.values() if spec.network is not None]
+
+    def text(self, wanted: Wanted, links: Mapping[str, int]) -> str:
+        return config6_text(self.served(wanted), links, self._kea.socket, self._kea.leases)
+
+    def effects(self, look: Look[DaemonState, Wanted, DaemonDifference]) -> Iterator[Effect]:
+        """Leases stay. A client whose address is not given any more gets another when it renews it."""
+        yield from super().effects(look)
+        for spec in look.delta.removed:
+            text = f"nobody on {spec.ifname} gets an IPv6 address any more; leases hold until they end"
+            yield Effect("dhcpv6-server", spec.id, "resets", text)
+        for old, new in look.delta.set:
+            if old is not None and (old.network, old.ifname) != (new.network, new.ifname):
+                text = f"clients on {new.ifname} get other addresses when they renew theirs"
+                yield Effect("dhcpv6-server", new.id, "resets", text)
+
+    def explain(
+        self,
+        found: Comparison[DaemonState, Wanted, DaemonDifference],
+        item: ConfigObject,
+        told: Sequence[str],
+    ) -> Iterator[Line]:
+        yield from super().explain(found, item, told)
+        spec = self._wanted.get(item.id) if isinstance(item, Dhcpv6Server) else None
+        if spec is None or not told:
+            return
+        if spec.network is None:
+            words = f"{spec.ifname} has no prefix now, so nobody is answered"
+            yield Line("interface", "a delegated prefix", words, True)
+        elif found.difference.wanted:
+            listens = self.is_heard(spec)
+            words = f"it {'listens' if listens else 'does not listen'} on {spec.ifname}, for {spec.network}"
+            yield Line("interface", f"it listens on {spec.ifname}", words, listens)
+
+    def learn(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
+        """Nothing while the leases cannot be read."""
+        try:
+            leases = self.leases.held()
+        except Problem:
+            return {}
+        counts = Counter(lease.subnet_id for lease in leases.values() if lease.family == self.family)
+        return {
+            spec.id: {
+                "serving": spec.network is not None and self.is_heard(spec),
+                "network": spec.network,
+                "lease_count": 0 if spec.network is None else counts[subnet_id(spec.network)],
+                "address_count": 0 if spec.network is None else spec.address_count,
+            }
+            for spec in self._wanted.values()
+            if ids is None or spec.id in ids
+        }
+
+    def _has_socket(self, spec: Server6Spec) -> bool:
+        return self._kea.is_asked_by_group(socket.if_nametoindex(spec.ifname))

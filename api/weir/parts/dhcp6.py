@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the DHCP server for IPv6 is asked for: one entry for each server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network
+
+from weir.kinds.dhcp6_server import Dhcpv6Server, dns_of, network_of, serves, spans_of
+from weir.kinds.dns import Dns
+from weir.model.address_range import Span
+from weir.model.document import Document
+from weir.model.objects import ConfigObject
+from weir.model.rule import LINK_LOCAL
+from weir.parts.part import EntriesPart
+from weir.parts.rule import PacketRule
+
+SERVER_PORT = 547
+GROUP = "ff02::1:2/128"
+"""Whom clients ask: all servers and relay agents of the link (RFC 8415, 7.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server6Spec:
+    """`network` None: it is part of a delegated prefix, which the agent knows, or does not know yet. `spans`
+    are what of an address is behind the network; none of a server that gives no addresses."""
+
+    id: str
+    ifname: str
+    network: str | None
+    spans: tuple[Span, ...]
+    preferred_s: int
+    valid_s: int
+    dns_servers: tuple[str, ...]
+    domain: str | None
+
+    @property
+    def link(self) -> str:
+        """The interface that its clients are on."""
+        return self.ifname
+
+    @property
+    def address_count(self) -> int:
+        return sum(last - first + 1 for first, last in self.spans)
+
+    def pools(self) -> list[str]:
+        """The addresses that clients get, of its network."""
+        start = 0 if self.network is None else int(IPv6Network(self.network).network_address)
+        return [f"{IPv6Address(start + first)}-{IPv6Address(start + last)}" for first, last in self.spans]
+
+
+Wanted = Mapping[str, Server6Spec]
+
+
+class Dhcp6Part(EntriesPart[Server6Spec]):
+    name, what = "dhcp6", "DHCPv6"
+    made_of = frozenset(("dhcpv6-server", "interface", "dns"))
+    after = ("network", "bridges")  # the addresses are there
+
+    def key(self, entry: Server6Spec) -> str:
+        return entry.id
+
+    def wanted(self, document: Document) -> Wanted:
+        items = sorted(document.every(Dhcpv6Server), key=lambda item: item.id)
+        found = (_server(item, document) for item in items)
+        return {spec.id: spec for spec in found if spec is not None}
+
+    def told(self, wanted: Wanted, item: ConfigObject) -> Iterator[str]:
+        if item.kind == "dhcpv6-server" and item.id in wanted:
+            yield self.text(None, wanted[item.id])
+
+    def text(self, old: Server6Spec | None, new: Server6Spec) -> str:
+        where = f"server {new.id} on {new.ifname}"
+        if not new.spans:
+            return f"{where}: settings, no addresses"
+        ends = ", ".join(f"{IPv6Address(first)}-{IPv6Address(last)}" for first, last in new.spans)
+        return f"{where}: {ends} of {new.network or 'a delegated prefix'}"
+
+
+def _server(item: Dhcpv6Server, document: Document) -> Server6Spec | None:
+    interface = document.interface(item.interface)
+    if interface is None or not serves(item, interface):
+        return None
+    network = network_of(interface)
+    dns_servers, domain = dns_of(item, document.single(Dns), interface)
+    return Server6Spec(
+        item.id,
+        item.interface,
+        None if network is None else network.text,
+        spans_of(item, interface),
+        item.preferred_s,
+        item.valid_s,
+        dns_servers,
+        domain,
+    )
+
+
+def questions_of_clients(document: Document) -> Iterator[PacketRule]:
+    """What hosts on a link ask, from link-local address."""
+    for spec in DHCP6.wanted(document).values():
+        yield PacketRule(
+            "input",
+            "accept",
+            f"clients of DHCPv6 server {spec.id}",
+            (spec.ifname,),
+            family=6,
+            protocol="udp",
+            sources=(LINK_LOCAL.text,),
+            destinations=(GROUP, LINK_LOCAL.text),
+            ports=(str(SERVER_PORT),),
+            made_by=f"dhcpv6-server/{spec.id}",
+        )
+
+
+DHCP6 = Dhcp6Part()

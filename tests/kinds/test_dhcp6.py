@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DHCPv6 servers by what is configured: findings, what becomes of them, and a delegated prefix."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weir.agent.delegations import Delegations
+from weir.agent.dhcp6_client import Delegation
+from weir.agent.lease_client import since_boot_s
+from weir.backends.kea6_config import config6_text
+from weir.backends.kea_config import subnet_id, tag_of
+from weir.kinds.dhcp6_server import Dhcpv6Server
+from weir.kinds.dns import Dns
+from weir.kinds.firewall import Firewall
+from weir.model.announcing import Announcement
+from weir.model.delegation import Delegated, Dhcpv6
+from weir.model.document import Document
+from weir.model.interface import Interface
+from weir.model.rules import validate_all
+from weir.parts import ANNOUNCING, DHCP6, FIREWALL, NETWORK
+from weir.parts.dhcp6 import Server6Spec
+
+LAN = Interface("lan0", "lan", addresses=("10.64.0.1/24", "2001:db8:64::1/64"), ra=Announcement())
+WAN = Interface("wan0", "wan", dhcpv6=Dhcpv6())
+TAKER = replace(LAN, addresses=("10.64.0.1/24",), delegated=Delegated("wan0", 3))
+SERVER = Dhcpv6Server("lan", "lan0", dns_servers=("2001:db8::53",))
+
+
+def codes(*items: Any) -> list[str]:
+    found = validate_all(Document((*items,)))
+    return [item.code for item in found if item.kind == "dhcpv6-server" and item.severity != "notice"]
+
+
+@pytest.mark.parametrize(
+    ("interface", "code"),
+    [
+        (LAN, None),
+        (TAKER, None),
+        (replace(LAN, role="wan", ra=None), "dhcp-on-wan"),
+        (replace(LAN, addresses=("10.64.0.1/24",)), "no-address"),
+        (replace(LAN, addresses=("fe80::5/64",)), "no-address"),
+        (replace(LAN, addresses=("2001:db8::1/128",)), "no-address"),
+        (replace(LAN, ra=None), "not-announced"),
+        (replace(LAN, vrf="blue"), "dhcp-in-vrf"),
+    ],
+)
+def test_where_a_server_may_be(interface: Interface, code: str | None) -> None:
+    vrf = Interface("blue", vrf_table=100)
+    assert codes(WAN, vrf, interface, SERVER) == ([] if code is None else [code])
+
+
+def test_the_announcement_agrees_with_the_server() -> None:
+    told = replace(LAN, ra=Announcement(managed=True))
+    assert codes(told, replace(SERVER, mode="stateless")) == ["announced-otherwise"]
+    for mode, flags in (("stateful", (True, True)), ("stateless", (False, True))):
+        spec = ANNOUNCING.wanted(Document((LAN, replace(SERVER, mode=mode))))["lan0"]
+        assert (spec.managed, spec.other) == flags
+    spec = ANNOUNCING.wanted(Document((LAN, replace(SERVER, disabled=True))))["lan0"]
+    assert (spec.managed, spec.other) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ({"first": "::1", "last": "::1"}, "no-addresses"),
+        ({"first": "::2", "last": "::1"}, "bad-range"),
+        ({"first": "::1000", "last": "::1:1000"}, "too-many-addresses"),
+        ({"first": "::1000", "last": "::1:0fff"}, None),
+        ({"first": "0:0:0:1::", "last": "0:0:0:1::5"}, "range-outside"),
+        ({"first": "10.0.0.5"}, "not-ipv6"),
+        ({"dns_servers": ("192.0.2.53",)}, "not-ipv6"),
+        ({"domain": "192.0.2.53"}, "no-name"),
+        ({"preferred_s": 5401}, "lifetimes"),
+    ],
+)
+def test_what_a_server_may_say(said: dict[str, Any], code: str | None) -> None:
+    assert codes(LAN, replace(SERVER, **said)) == ([] if code is None else [code])
+
+
+def test_there_is_one_server_for_each_interface() -> None:
+    assert codes(LAN, SERVER, Dhcpv6Server("two", "lan0", dns_servers=("2001:db8::53",))) == ["two-servers"]
+
+
+def test_clients_do_not_get_the_routers_own_address_and_ask_it_for_names_where_it_answers() -> None:
+    dns = Dns(enabled=True, domain="home.example")
+    server = Dhcpv6Server("lan", "lan0", first="::", last="::5")
+    more = replace(LAN, addresses=("2001:db8:64::1/64", "2001:db8:64::4/64", "2001:db8:65::2/64"))
+    (spec,) = DHCP6.wanted(Document((more, server, dns))).values()
+    assert spec.pools() == [
+        "2001:db8:64::-2001:db8:64::",
+        "2001:db8:64::2-2001:db8:64::3",
+        "2001:db8:64::5-2001:db8:64::5",
+    ]
+    assert spec.dns_servers[0] == "2001:db8:64::1" and spec.domain == "home.example"
+    (spec,) = DHCP6.wanted(Document((more, server))).values()
+    assert spec.dns_servers == () and spec.domain is None
+
+
+def test_clients_are_let_in_before_rules_of_people_and_only_where_there_are_any() -> None:
+    def rules(*items: Any) -> list[str]:
+        made = FIREWALL.wanted(Document((LAN, SERVER, *items)))
+        return [rule.made_by for rule in made if rule.chain == "input"]
+
+    assert rules() == []
+    found = rules(WAN, Firewall(drop_new_from_wan=True))
+    assert found[0] == "dhcpv6-server/lan" and found.count("dhcpv6-server/lan") == 1
+
+
+# -- a delegated prefix ------------------------------------------------------------------------------------
+
+
+def held(prefix: str, lasts_s: float = 86_400.0) -> Delegation:
+    now = since_boot_s()
+    return Delegation(prefix, "00", now + lasts_s, now + lasts_s, now + lasts_s / 2, now + lasts_s, now)
+
+
+def served(delegations: Delegations, server: Dhcpv6Server = SERVER) -> Server6Spec:
+    document = Document((WAN, TAKER, server))
+    (spec,) = delegations.served(DHCP6.wanted(document), NETWORK.wanted(document)).values()
+    return spec
+
+
+def test_a_delegated_prefix_is_served_while_it_is_there_and_for_no_longer() -> None:
+    delegations = Delegations(None)
+    assert served(delegations).network is None
+    delegations.note("wan0", held("2001:db8:f000::/56"), "")
+    spec = served(delegations, replace(SERVER, preferred_s=7000, valid_s=9000))
+    assert spec.network == "2001:db8:f000:3::/64" and (spec.preferred_s, spec.valid_s) == (2700, 5400)
+    assert spec.pools() == ["2001:db8:f000:3::1000-2001:db8:f000:3::1fff"]
+    delegations.note("wan0", held("2001:db8:e000::/56", 800.0), "")
+    spec = served(delegations)
+    assert spec.network == "2001:db8:e000:3::/64" and 0 < spec.preferred_s <= spec.valid_s <= 800
+    delegations.note("wan0", held("2001:db8:e000::/56", 0.5), "")
+    assert served(delegations).network is None, "it is over in a moment"
+
+
+def test_keas_file_has_a_subnet_for_each_network_with_a_number_of_its_own() -> None:
+    spec = DHCP6.wanted(Document((LAN, SERVER)))["lan"]
+    other = replace(spec, id="b", ifname="lan1", network="2001:db8:65::/64")
+    text = config6_text([spec, other], {"lan0": 7}, Path("/s"), Path("/data/l.csv"))
+    content = json.loads(text)["Dhcp6"]
+    (subnet,) = content["subnet6"]
+    assert subnet["interface"] == "lan0" and subnet["id"] == subnet_id("2001:db8:64::/64")
+    assert subnet_id("2001:db8:64::/64") != subnet_id("2001:db8:65::/64")
+    assert content["interfaces-config"]["interfaces"] == ["lan0"]
+    again = config6_text([spec, other], {"lan0": 8}, Path("/s"), Path("/data/l.csv"))
+    assert tag_of(again) != tag_of(text), "an interface that was made again"
