@@ -61,7 +61,7 @@ _PROPERTY = re.compile(
 _PLAIN = re.compile(r"[^ \t\"]*")
 _FIND = re.compile(r"[ \t]*\[[ \t]*find(?:[ \t]+([a-z-]+)=(\"?)([^\"\]\n]{0,100}?)\2)?[ \t]*\]")
 _NUMBER = re.compile(r"[ \t]+([0-9]{1,4})(?=[ \t\n;]|\Z)")
-_FLAG = re.compile(r"[ \t]+([a-z][a-z-]{0,40})(?=[ \t\n;]|\Z)")
+_FLAG = re.compile(r"[ \t]+([a-z][a-z-]{0,40}|h323)(?=[ \t\n;]|\Z)")
 _QUEUE_IN_SCRIPT = re.compile(r"queue(?:\\_|[ \t\n/])*(?:simple|tree)\b")
 _RATE_LIMIT = re.compile(r"\brate-limit=")
 _FIRST_WORD = re.compile(r":[a-z]{1,16}\b")

@@ -18,6 +18,7 @@ from weir.formats.routeros.menus import (
     plain_tunnels,
     pppoe,
     reached,
+    service_ports,
     services,
     tunnels,
 )
@@ -63,6 +64,7 @@ MENUS: tuple[Menu, ...] = (
     lists.ADDRESS_LIST,
     lists.ADDRESS_LIST_6,
     nat.NAT,
+    service_ports.SERVICE_PORT,
     *filter.OF_RULES,
     addresses.ROUTE,
     addresses.ROUTE_6,
