@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from heapq import merge
 
 from weir.model.frozen import FrozenPrefixes
-from weir.model.prefix import WIDTH, Prefix, parse_prefix_in_domain, text_in_domain
+from weir.model.prefix import WIDTH, Prefix, parse_prefix_in_domain, plain_prefix, text_in_domain
 
 Claimants = str | dict[str, None]
 """One queue's id, or several as an ordered set: most prefixes are named once, some exports name one a
@@ -36,8 +36,12 @@ def pack(prefix: Prefix, domain: int = 0) -> int:
 
 def pack_text(text: str) -> int:
     """As `pack`, of a target's text."""
-    domain, prefix = parse_prefix_in_domain(text)
-    return pack(prefix, domain)
+    found = plain_prefix(text)
+    if found is None:
+        domain, prefix = parse_prefix_in_domain(text)
+        return pack(prefix, domain)
+    family, value, length = found
+    return (family == 6) << _FAMILY_SHIFT | value << _LENGTH_BITS | length
 
 
 def text_of(packed: int) -> str:
@@ -108,7 +112,8 @@ class PrefixClaims:
     def add(self, packed: int, queue_id: str) -> None:
         found = self._find(packed)
         if found is None:
-            self._put(packed, queue_id)
+            self._count_length(packed, 1)
+            self._lay_over(packed, queue_id)
         elif isinstance(found, dict):
             found[queue_id] = None
         elif found != queue_id:

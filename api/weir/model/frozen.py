@@ -91,10 +91,15 @@ class FrozenPrefixes(Generic[T]):
         if packed < _V6_BIT:
             at = bisect_left(self._v4, packed)
             return at if at < len(self._v4) and self._v4[at] == packed else None
+        if packed >= _V6_BIT << 1:  # of another domain
+            return None
         high = packed >> _LENGTH_BITS + 64 & _WORD
         at = bisect_left(self._high, high)
         if at == len(self._high) or self._high[at] != high:  # most questions are about nothing
             return None
+        if at + 1 == len(self._high) or self._high[at + 1] != high:  # nearly always, of what customers have
+            _, low, length = _words(packed)
+            return len(self._v4) + at if self._low[at] == low and self._length[at] == length else None
         at = self.lower(packed)
         return at if at < len(self.values) and self[at] == packed else None
 
