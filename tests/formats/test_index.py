@@ -15,8 +15,7 @@ def indexed(keys: list[str]) -> Index:
     """The first number of each key."""
     made = Index(lambda number, key: keys[number] == key)
     for number, key in enumerate(keys):
-        if made.get(key) is None:
-            made.add(key, number)
+        assert made.add(key, number) == (None if made.get(key) == number else keys.index(key))
     return made
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache
 
 from weir.formats.draft import Draft
 from weir.formats.identity import Ids, Names, assign_ids, avoid_names_in_use, make_names_unique
 from weir.formats.positions import Placed, assign_positions
-from weir.formats.report import ImportReport, LineDraft, packed_lines, quoted
+from weir.formats.report import ImportReport, LineDraft, PackedLines, quoted
 from weir.model.builtin import BUILTIN_QUEUE_TYPES
 from weir.model.document import POSITION_STEP, Document
 from weir.model.limits import MAX_POSITION, MAX_QUEUE_LEVELS
@@ -44,10 +44,9 @@ def assemble(
     make_names_unique(drafts, names)
     found = assign_ids(drafts, existing)
     ids = found.of
-    resolve = partial(_parent_id, first_by_name=names.first, ids=ids, existing=existing)
-    parents = [resolve(draft, ids[index]) for index, draft in enumerate(drafts)]
+    parents = _parents(drafts, names, ids, existing)
     avoid_names_in_use(drafts, names, found, existing)
-    del names, resolve
+    del names
     _Tree(drafts, found, parents, existing).settle()
     interfaces = {*existing.of_kind("interface"), *(item.id for item in others if item.kind == "interface")}
     del found
@@ -60,39 +59,38 @@ def assemble(
         format_name,
         queues,
         tuple(queue_types.values()),
-        packed_lines(lines),
+        PackedLines(lines),
         silent_lines,
         tuple(findings),
         tuple(others),
     )
 
 
-def _parent_id(
-    draft: Draft,
-    own_id: str,
-    *,
-    first_by_name: Callable[[str], int | None],
-    ids: Sequence[str],
-    existing: Document,
-) -> str | None:
+def _parents(
+    drafts: Sequence[Draft], names: Names, ids: Sequence[str], existing: Document
+) -> list[str | None]:
+    """The ids of the queues that the drafts name as parents; the names of the first are still their own."""
+
+    @lru_cache(maxsize=1024)
+    def id_of(name: str) -> str | None:
+        index = names.first(name)
+        return min(existing.queue_ids_by_name.of(name), default=None) if index is None else ids[index]
+
+    return [_parent_id(draft, own_id, id_of) for draft, own_id in zip(drafts, ids, strict=True)]
+
+
+def _parent_id(draft: Draft, own_id: str, id_of: Callable[[str], str | None]) -> str | None:
     name = draft.parent_name
     if name is None:
         return None
-    index = first_by_name(name)
-    if draft.parent_is_id:
-        found = name
-    elif index is not None:
-        found = ids[index]
-    else:
-        known = sorted(existing.queue_ids_by_name.of(name))
-        if not known:
-            draft.line.note(
-                "warning",
-                "unknown-parent",
-                f"There is no queue named {quoted(name)}: the queue is imported without a parent.",
-            )
-            return None
-        found = known[0]
+    found = name if draft.parent_is_id else id_of(name)
+    if found is None:
+        draft.line.note(
+            "warning",
+            "unknown-parent",
+            f"There is no queue named {quoted(name)}: the queue is imported without a parent.",
+        )
+        return None
     if found == own_id:
         draft.line.note("warning", "own-parent", "A queue cannot be its own parent: imported without one.")
         return None
@@ -116,7 +114,14 @@ class _Tree:
 
     def settle(self) -> None:
         """Cut circles, then lift queues that stand below the lowest level."""
-        for own_id in self._ids.of:
+        for at, own_id in enumerate(self._ids.of):
+            if self._levels[at]:
+                continue
+            above = self._parents[at]
+            known = 0 if above is None else self._known_level(above)
+            if above is None or 0 < known < MAX_QUEUE_LEVELS:  # nearly always: parents come first
+                self._levels[at] = known + 1
+                continue
             path = self._path_up(own_id)
             for object_id in reversed(path):
                 index, level = self._ids.get(object_id), self._level(object_id)
@@ -183,13 +188,14 @@ def _settle_targets(
     with_children = {parent for parent in parents if parent is not None}
     widened: set[str] = set()
     for draft, object_id in zip(drafts, ids, strict=True):
+        targets = draft.target
         widened.update(draft.line.widened or ())
-        for target in draft.target:
+        for target in targets:
             if not looks_like_prefix(target) and target not in interfaces:
                 draft.line.note(
                     "warning", "unknown-interface", f"This router has no interface {quoted(target)} (yet)."
                 )
-        if not (draft.target or draft.values.get("dst")):
+        if not (targets or draft.values.get("dst")):
             _settle_without_target(draft, object_id in with_children or object_id in existing.children)
         draft.fold()
     if widened:

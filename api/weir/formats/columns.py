@@ -113,7 +113,7 @@ def _read_target(draft: Draft, cell: str) -> None:
 
 def _read_dst(draft: Draft, cell: str) -> None:
     draft.values["dst"] = (
-        _address(cell.strip(), lambda text: read_prefix(text, draft.line).text) if cell.strip() else None
+        _address(cell.strip(), lambda text: read_prefix(text, draft.line)) if cell.strip() else None
     )
 
 

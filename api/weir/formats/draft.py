@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import marshal
+from collections.abc import Sequence
 from functools import lru_cache
 from sys import intern
-from typing import Generic, TypedDict, TypeVar, cast
+from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from weir.formats.report import LineDraft
 from weir.model.limits import (
@@ -18,7 +19,7 @@ from weir.model.limits import (
 )
 from weir.model.objects import Pair, TimeWindow, Total
 from weir.model.packed import row_of
-from weir.model.prefix import Prefix, parse_prefix, split_domain, text_in_domain
+from weir.model.prefix import Prefix, canonical_prefix, parse_prefix, split_domain
 from weir.model.problem import Invalid
 
 
@@ -61,13 +62,13 @@ class _Own(Generic[T]):
         self._place = place
 
     def __get__(self, draft: Draft, _owner: object) -> T:
-        return cast("T", draft._known()[self._place])
+        found: T = draft._known()[self._place]
+        return found
 
     def __set__(self, draft: Draft, value: T) -> None:
-        known = draft._known()
+        known = list(draft._known())
         known[self._place] = value
-        if draft._open is None:
-            draft._own = row_of(known)
+        draft._own = row_of(tuple(known)) if draft._open is None else known
 
 
 class Draft:
@@ -82,26 +83,32 @@ class Draft:
     A file has hundreds of thousands of them: `fold` packs what is known, and looking at `values` unfolds it.
     """
 
-    __slots__ = ("_open", "_own", "_shared", "further_lines", "line", "parent_name")
+    __slots__ = ("_open", "_own", "_shared", "further_lines", "line", "parent_is_id", "parent_name")
 
     name = _Own[str](0)
     key = _Own["str | None"](1)
     wanted_id = _Own["str | None"](2)
     position = _Own["int | None"](3)
-    parent_is_id = _Own[bool](4)
-    unmatchable = _Own[bool](5)
+    unmatchable = _Own[bool](4)
 
     def __init__(self, line: LineDraft, name: str, parent_name: str | None = None) -> None:
-        self.line, self.parent_name = line, parent_name
+        self.line, self.parent_name, self.parent_is_id = line, parent_name, False
         self.further_lines: list[LineDraft] | None = None
         self._open: QueueValues | None = QueueValues()
-        self._own: list[object] | bytes = [name, None, None, None, False, False]
+        self._own: list[Any] | bytes = [name, None, None, None, False]
         self._shared: tuple[object, ...] = ()
 
-    def _known(self) -> list[object]:
+    def _known(self) -> Sequence[Any]:
         """The fields that are the draft's own; of a folded one also its target and comment."""
         own = self._own
-        return cast("list[object]", marshal.loads(own)) if isinstance(own, bytes) else own
+        found: Sequence[Any] = marshal.loads(own) if isinstance(own, bytes) else own
+        return found
+
+    @property
+    def identity(self) -> tuple[str, str | None, str | None]:
+        """Name, key and wanted id, for who asks for several: a folded draft is unfolded once."""
+        name, key, wanted_id, *_ = self._known()
+        return name, key, wanted_id
 
     @property
     def values(self) -> QueueValues:
@@ -123,8 +130,8 @@ class Draft:
     @property
     def target(self) -> tuple[str, ...]:
         """Of the values, which stay folded."""
-        found = self._known()[-2] if self._open is None else self._open.get("target")
-        return cast("tuple[str, ...]", found or ())
+        found: tuple[str, ...] | None = self._known()[-2] if self._open is None else self._open.get("target")
+        return found or ()
 
     def fold(self) -> None:
         """Take as little memory as possible until the values are looked at again."""
@@ -132,7 +139,7 @@ class Draft:
         if found is None:
             return
         self._shared = _tariff(tuple([found.get(name, _ABSENT) for name in _SHARED]))
-        self._own = row_of([*self._known(), found.get("target"), found.get("comment")])
+        self._own = row_of((*self._known(), found.get("target"), found.get("comment")))
         self._open = None
         if self.parent_name is not None:
             self.parent_name = intern(self.parent_name)
@@ -196,16 +203,18 @@ def read_target(text: str, line: LineDraft) -> str:
     """A prefix, perhaps in a domain (`10.0.0.0/24@2`), as a queue's target has it. Raises `Invalid`."""
     domain, prefix_text = split_domain(text)
     prefix = read_prefix(prefix_text, line)
-    target = text_in_domain(domain, prefix)
-    if target != prefix.text and line.written(prefix.text):
+    if not domain:
+        return prefix
+    target = f"{prefix}@{domain}"
+    if line.written(prefix):
         line.widen(target, text)
     return target
 
 
-def read_prefix(text: str, line: LineDraft) -> Prefix:
-    """A prefix; host bits are cleared and said to be. Raises `Invalid`."""
+def read_prefix(text: str, line: LineDraft) -> str:
+    """A prefix, canonical; host bits are cleared and said to be. Raises `Invalid`."""
     try:
-        return parse_prefix(text)
+        return canonical_prefix(text)
     except Invalid as problem:
         if problem.code != "host-bits-set":
             raise
@@ -216,4 +225,4 @@ def read_prefix(text: str, line: LineDraft) -> Prefix:
     network = Prefix(host.family, host.value >> (width - length) << (width - length), length)
     line.note("changed", "host-bits", f"{text} has host bits set; it means {network.text}.")
     line.widen(network.text, text)
-    return network
+    return network.text

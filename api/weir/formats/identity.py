@@ -60,10 +60,7 @@ class Names:
         self._first = Index(lambda index, name: drafts[index].name == name)
         self.repeated: list[int] = []
         for index, draft in enumerate(drafts):
-            name = draft.name
-            if self._first.get(name) is None:
-                self._first.add(name, index)
-            else:
+            if self._first.add(draft.name, index) is not None:
                 self.repeated.append(index)
         self._given: set[str] = set()
 
@@ -114,16 +111,16 @@ class Ids:
     def __contains__(self, object_id: object) -> bool:
         return isinstance(object_id, str) and self.get(object_id) is not None
 
-    def give(self, object_id: str, index: int) -> None:
-        """Unless another queue has it."""
-        if object_id not in self:
+    def give(self, object_id: str, index: int) -> bool:
+        """Unless another queue has it; whether it was free."""
+        is_free = self._index.add(object_id, index) is None
+        if is_free:
             self.of[index] = object_id
-            self._index.add(object_id, index)
+        return is_free
 
 
-def _id_of_key(draft: Draft) -> str | None:
+def _id_of_key(key: str | None) -> str | None:
     """The only keys so far are LibreQoS' Circuit IDs."""
-    key = draft.key
     return None if key is None or not is_id(found := f"circuit-{key}") else found
 
 
@@ -134,8 +131,23 @@ def assign_ids(drafts: Sequence[Draft], existing: Document) -> Ids:
     for index, draft in enumerate(drafts):
         if (wanted := draft.wanted_id) is not None:
             ids.give(wanted, index)
+    if queues:
+        _recognise(drafts, ids, existing)
+    allocator = IdAllocator(lambda object_id: object_id in ids or object_id in queues)
     for index, draft in enumerate(drafts):
-        if not ids.of[index] and (stable := _id_of_key(draft)) is not None and stable in queues:
+        if not ids.of[index]:
+            name, key, _ = draft.identity
+            base = _id_of_key(key) or slug(name, "queue")
+            if base in queues or not ids.give(base, index):
+                ids.give(allocator.free(base), index)
+    return ids
+
+
+def _recognise(drafts: Sequence[Draft], ids: Ids, existing: Document) -> None:
+    """Give queues that the router has already their ids: first by their keys, then by their names."""
+    queues = existing.of_kind("queue")
+    for index, draft in enumerate(drafts):
+        if not ids.of[index] and (stable := _id_of_key(draft.key)) is not None and stable in queues:
             ids.give(stable, index)
     for index, draft in enumerate(drafts):
         if not ids.of[index]:
@@ -143,11 +155,6 @@ def assign_ids(drafts: Sequence[Draft], existing: Document) -> Ids:
             known = min((item for item in same_name if item not in ids), default=None)
             if known is not None:
                 ids.give(known, index)
-    allocator = IdAllocator(lambda object_id: object_id in ids or object_id in queues)
-    for index, draft in enumerate(drafts):
-        if not ids.of[index]:
-            ids.give(allocator.free(_id_of_key(draft) or slug(draft.name, "queue")), index)
-    return ids
 
 
 def avoid_names_in_use(
@@ -158,7 +165,7 @@ def avoid_names_in_use(
     def in_use(name: str) -> bool:
         return any(item not in ids for item in existing.queue_ids_by_name.of(name))
 
-    for draft in drafts:
+    for draft in drafts if existing.of_kind("queue") else ():
         taken = new = draft.name
         if not in_use(taken):
             continue

@@ -25,20 +25,32 @@ class Index:
 
     def get(self, key: str) -> int | None:
         """The number of what has the key."""
-        places, half = self._places, _half(key)
-        place = half & len(places) - 1
-        while found := places[place]:
-            if found >> _NUMBER_BITS == half and self._has(number := (found & _NUMBER) - 1, key):
-                return number
-            place = place + 1 & len(places) - 1
-        return None
+        found = self._places[self._place(key, _half(key))]
+        return (found & _NUMBER) - 1 if found else None
 
-    def add(self, key: str, number: int) -> None:
-        """What has this number, from 0 on, is the first to have the key: `get` gave None."""
+    def add(self, key: str, number: int) -> int | None:
+        """What has this number, from 0 on, has the key; where another has it already, that stays, and its
+        number is returned."""
         if 3 * self._count >= 2 * len(self._places):
             self._grow()
-        self._put(_half(key) << _NUMBER_BITS | number + 1)
+        half = _half(key)
+        place = self._place(key, half)
+        if found := self._places[place]:
+            return (found & _NUMBER) - 1
+        self._places[place] = half << _NUMBER_BITS | number + 1
         self._count += 1
+        return None
+
+    def _place(self, key: str, half: int) -> int:
+        """Where the key is, or a free place for it."""
+        places = self._places
+        last = len(places) - 1
+        place = half & last
+        while (found := places[place]) and not (
+            found >> _NUMBER_BITS == half and self._has((found & _NUMBER) - 1, key)
+        ):
+            place = place + 1 & last
+        return place
 
     def _put(self, entry: int) -> None:
         places = self._places

@@ -11,14 +11,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from weir.model.document import POSITION_STEP
 from weir.model.limits import MAX_POSITION
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """One queue in the file's order; `current` is its (position, id) when it exists under the same parent."""
 
     parent: str | None

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Literal
+from typing import Any, Literal
 
 from weir.model.objects import ConfigObject, Queue, QueueType
 from weir.model.packed import PackedList, row_of
@@ -54,7 +54,7 @@ class ImportReport:
     format: str
     queues: Sequence[Queue]
     queue_types: tuple[QueueType, ...]
-    lines: Sequence[Line]
+    lines: PackedLines
     silent_lines: int = 0
     findings: tuple[Finding, ...] = ()
     others: tuple[ConfigObject, ...] = ()
@@ -62,10 +62,7 @@ class ImportReport:
     @property
     def summary(self) -> dict[str, int]:
         """Commands by fate; the sum is the number of commands or rows in the input."""
-        counts = {"imported": 0, "changed": 0, "warning": 0, "left_out": 0}
-        for line in self.lines:
-            counts[line.fate.replace("-", "_")] += line.commands
-        return counts
+        return self.lines.summary
 
 
 @dataclass(slots=True)
@@ -167,13 +164,14 @@ class LineDraft:
         """The text that became `prefix`, where it had host bits."""
         return self.widened.get(prefix) if self.widened else None
 
-    def finish(self) -> Line:
+    def finish(self) -> tuple[Any, ...]:
+        """The values of its `Line`."""
         said = self._said()
         object_id = None if said.fate == "left-out" else self.object_id
         reason = " ".join(said.reasons)
         if said.further_reasons:
             reason += f" And {said.further_reasons} more of this kind."
-        return Line(
+        return (
             said.number,
             said.end,
             said.source,
@@ -186,14 +184,25 @@ class LineDraft:
         )
 
 
-def packed_lines(lines: list[LineDraft]) -> Sequence[Line]:
-    """The lines as a report holds them; `lines` is empty afterwards, as there is no room for both."""
-    lines.reverse()
-    finished = (lines.pop().finish() for _ in range(len(lines)))
-    return PackedList(finished, _line_values, lambda values: Line(*values))
+class PackedLines(PackedList[Line]):
+    """The lines as a report holds them; `summary` has their commands by fate."""
+
+    __slots__ = ("summary",)
+
+    def __init__(self, lines: list[LineDraft]) -> None:
+        """`lines` is empty afterwards, as there is no room for both."""
+        self.summary = {"imported": 0, "changed": 0, "warning": 0, "left_out": 0}
+        lines.reverse()
+        super().__init__(self._finished(lines), tuple, lambda values: Line(*values))
+
+    def _finished(self, lines: list[LineDraft]) -> Iterator[tuple[Any, ...]]:
+        while lines:
+            values = lines.pop().finish()
+            self.summary[values[_FATE].replace("-", "_")] += values[_COMMANDS]
+            yield values
 
 
-_line_values = attrgetter(*Line.__slots__)
+_FATE, _COMMANDS = map(Line.__slots__.index, ("fate", "commands"))
 
 
 def add_line(lines: list[LineDraft], line: LineDraft) -> None:

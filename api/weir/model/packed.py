@@ -17,6 +17,7 @@ from typing import Any, TypeVar, overload
 from weir.model.objects import Queue
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 _RECENT = 1024
 """Queues read lately are kept as objects: parents are asked for once per child."""
@@ -194,7 +195,7 @@ class PackedList(LazyList[T]):
 
     __slots__ = ("_ends", "_rows", "_unpack")
 
-    def __init__(self, items: Iterable[T], pack: Callable[[T], Any], unpack: Callable[[Any], T]) -> None:
+    def __init__(self, items: Iterable[S], pack: Callable[[S], Any], unpack: Callable[[Any], T]) -> None:
         """`pack` gives what `marshal` can write: text, numbers, None and tuples of them."""
         self._rows, self._ends, self._unpack = bytearray(), array("Q", (0,)), unpack
         for item in items:

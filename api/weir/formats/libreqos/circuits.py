@@ -228,7 +228,7 @@ class Circuits:
             try:
                 if not looks_like_prefix(text):
                     raise Invalid(f"{quoted(text)} is not an address")
-                target = read_prefix(text, line).text
+                target = read_prefix(text, line)
             except Invalid as problem:
                 line.note("warning", "bad-address", f"{problem.message}: left off.")
                 continue
@@ -237,9 +237,8 @@ class Circuits:
             line.note("warning", "no-address", "The row has no address.")
 
     def _take(self, target: str, number: int, line: LineDraft) -> None:
-        owner = self._owners.get(target)
+        owner = self._owners.add(target, number)
         if owner is None:
-            self._owners.add(target, number)
             self._more.setdefault(number, {})[target] = None
         elif owner == number:
             note_repeated(self._drafts[number].line)

@@ -212,16 +212,16 @@ def _take_apart(script: Script, command: Command, at: int) -> None:
 
 def _read_properties(script: Script, command: Command, at: int) -> None:
     """Fill in the properties up to the end of the statement, which may be `;`."""
-    text = script.text
+    text, properties = script.text, command.properties
     while (match := _PROPERTY.match(text, at)) is not None:
         unset, name, string, bare = match.groups()
         at = match.end()
         if unset is not None:
             command.unset.append(unset)
             continue
-        if name in command.properties:
+        if name in properties:
             command.repeated.append(name)
-        command.properties[name] = string if string is not None else bare
+        properties[name] = string if string is not None else bare
     at = _BLANK_IN_LINE.match(text, at).end()  # type: ignore[union-attr]  # matches the empty string
     if at >= len(text) or text[at] in "\n;":
         command.end = at

@@ -166,6 +166,11 @@ def end_of_statement(script: Script, start: int) -> int:
     return len(script.text)
 
 
+def is_plain(raw: str) -> bool:
+    """Whether a value stands for itself: nothing in it is escaped, encoded or a variable."""
+    return raw.isascii() and "\\" not in raw and "$" not in raw
+
+
 def unescape(raw: str) -> tuple[str, str]:
     """A value's text, and the encoding its bytes were in."""
     if "\\" in raw:

@@ -14,7 +14,7 @@ from weir.formats.contradictions import settle_rates
 from weir.formats.draft import Draft
 from weir.formats.report import ImportReport, LineDraft, add_line, file_finding, note_encoding, quoted
 from weir.formats.routeros.commands import QUEUE, Command, read_commands, shown_source
-from weir.formats.routeros.lexer import Script, join_lines, names_a_variable, unescape
+from weir.formats.routeros.lexer import Script, is_plain, join_lines, names_a_variable, unescape
 from weir.formats.routeros.menus import BY_PATH, read_rows
 from weir.formats.routeros.menus.fates import why_not_taken
 from weir.formats.routeros.menus.lacks import say_what_rules_lack
@@ -247,6 +247,9 @@ def _decoded(command: Command, line: LineDraft) -> dict[str, str]:
     """Property values as text. Raises `ValueError` where a value needs a running RouterOS."""
     properties: dict[str, str] = {}
     for key, raw in command.properties.items():
+        if is_plain(raw):
+            properties[key.lower()] = raw
+            continue
         if names_a_variable(raw):
             raise ValueError(f"{key} holds a script variable, which only a running RouterOS can evaluate.")
         properties[key.lower()], encoding = unescape(raw)

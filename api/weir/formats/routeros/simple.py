@@ -144,7 +144,7 @@ def _dst(draft: Draft, key: str, value: str) -> None:
     if text in ("", _EVERYTHING):
         return
     if looks_like_prefix(text):
-        draft.values["dst"] = read_prefix(text, draft.line).text
+        draft.values["dst"] = read_prefix(text, draft.line)
     elif INTERFACE_ID.fullmatch(text):
         draft.values["dst"] = text
     else:
