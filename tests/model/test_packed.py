@@ -18,7 +18,7 @@ from weir.model.document import Change, Document
 from weir.model.frozen import FrozenNames
 from weir.model.objects import Pair, Queue, QueueType
 from weir.model.packed import PackedList, QueueTable
-from weir.model.packed_changes import PackedChanges
+from weir.model.packed_changes import PackedChanges, without_new_queues
 from weir.model.prefix import WIDTH, Prefix
 from weir.model.rules import validate_all
 
@@ -34,6 +34,7 @@ def facts(document: Document, names: Iterable[str]) -> dict[str, Any]:
         "children": {queue_id: set(document.children_of(queue_id)) for queue_id in ids},
         "parents": {queue_id for queue_id in ids if queue_id in document.children},
         "names": {name: set(document.queue_ids_by_name.of(name)) for name in names},
+        "shared": {name for name in names if document.queue_ids_by_name.is_shared(name)},
         "guarantees": {i: document.guaranteed_below_bps(i) for i in ids if i is not None},
         "positions": {queue_id: document.next_position(queue_id) for queue_id in ids},
         "timed": document.timed_queue_ids,
@@ -187,8 +188,12 @@ def test_packed_changes_and_the_document_after_them_are_as_others(
     changes = PackedChanges(given).against(document.copy())
     plain = [Change(item.kind, item.id, document.get(item.kind, item.id), item.new) for item in given]
     assert list(changes) == [item for item in plain if item.old != item.new]
+    for some in (changes, plain, PackedChanges(item for item in given if item.new is not None)):
+        found = [change.id for change in without_new_queues(some)]
+        assert found == [change.id for change in some if change.kind != "queue" or change.new is None]
     names = {item.name for item in [*document.queues(), *later]}
     after, before = document.after(iter(changes)), facts(document, names)
+    assert facts(document.after(changes, with_targets=True), names) == facts(after, names)
     twin = document.copy()
     twin.apply(changes)
     # A document that was changed in place also remembers the positions of what is gone.

@@ -11,6 +11,7 @@ from tests.model.strategies import patient, valid_trees
 from weir.model.document import Document
 from weir.model.objects import Queue
 from weir.model.problem import Invalid, NotFound
+from weir.model.rule import View
 from weir.model.tree import ancestors, changes_to_move, children_in_order, rank_key, subtree_ids
 
 
@@ -71,6 +72,19 @@ def test_walks_end_in_a_cycle() -> None:
     assert first is not None
     assert [queue.id for queue in ancestors(document, first)] == ["b"]
     assert sorted(subtree_ids(document, "a")) == ["a", "b"]
+
+
+@patient
+@given(st.integers(0, 90), st.lists(st.integers(0, 12), max_size=12))
+def test_a_view_knows_what_is_above_each_in_any_document(chain: int, parents: list[int]) -> None:
+    """Also where parents are missing, in a circle, or too many."""
+    queues = [Queue(f"q{at}", f"q{at}", parent=f"q{parent}") for at, parent in enumerate(parents)]
+    long = [Queue(f"c{at}", f"c{at}", parent=f"c{at - 1}") for at in range(chain)]
+    document = Document([*queues, *long])
+    view = View(document)
+    for queue in [*document.queues(), *document.queues()]:
+        assert view.above(queue) == tuple(ancestors(document, queue))
+        assert view.rank(queue) == rank_key(document, queue)
 
 
 @patient

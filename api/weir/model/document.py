@@ -73,10 +73,11 @@ class Document:
             self.put(item)
 
     @classmethod
-    def packed(cls, objects: Iterable[ConfigObject]) -> Document:
-        """A packed document; at no time do all objects exist at once. No id comes twice."""
+    def packed(cls, objects: Iterable[ConfigObject], *, with_targets: bool = False) -> Document:
+        """A packed document; at no time do all objects exist at once. No id comes twice. Who will ask for its
+        `targets` has them made here, as long as each queue is an object."""
         document = cls()
-        document._queues.is_packed = True
+        document._queues.is_packed, document._targets = True, PrefixClaims() if with_targets else None
 
         def named() -> Iterator[tuple[str, str]]:
             for item in objects:
@@ -96,10 +97,11 @@ class Document:
         """Whether what is put becomes a row at once."""
         return self._queues.is_packed
 
-    def after(self, changes: Iterable[Change]) -> Document:
+    def after(self, changes: Iterable[Change], *, with_targets: bool = False) -> Document:
         """A packed document of its own, as this one is after changes of queues that are much of it.
 
-        Looks at the changes once, one at a time; so at no time do all objects exist at once.
+        Looks at the changes once, one at a time; so at no time do all objects exist at once. `with_targets`
+        is that of `packed`.
         """
         touched: defaultdict[Kind, set[str]] = defaultdict(set)
 
@@ -112,7 +114,7 @@ class Document:
                 if item.id not in touched[item.kind]:
                     yield item
 
-        return Document.packed(objects())
+        return Document.packed(objects(), with_targets=with_targets)
 
     def pack(self) -> None:
         """Into a third of the memory; nothing else changes."""

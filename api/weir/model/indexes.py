@@ -89,6 +89,13 @@ class NameIndex:
         found = self._find(name)
         return frozenset((found,)) if isinstance(found, str) else found
 
+    def is_shared(self, name: str) -> bool:
+        """Whether several have a name; most often that takes no look at who has it."""
+        found = self._over.get(name)
+        if found is None and len(self._frozen.candidates(name)) < 2:
+            return False
+        return len(self.of(name)) > 1
+
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and bool(self._find(name))
 

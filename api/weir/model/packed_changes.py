@@ -58,6 +58,12 @@ class PackedChanges(LazyList[Change]):
         queue_id = intern(queue_id)  # who looks twice, or knows the id from elsewhere, makes no copy of it
         return Change("queue", queue_id, self._document.queue(queue_id), self._queues.new(queue_id, values))
 
+    def without_new_queues(self) -> Iterator[Change]:
+        """All but those that make or change a queue."""
+        if not self._queues.any_goes:
+            return (self._others[~place] for place in self._places if place < 0)
+        return (change for change in self if change.kind != "queue" or change.new is None)
+
     @property
     def kinds(self) -> set[Kind]:
         """Of the objects that change; no queue is made for it."""
@@ -102,6 +108,13 @@ def more_queues(changes: Iterable[Change]) -> int:
     )
 
 
+def without_new_queues(changes: Iterable[Change]) -> Iterator[Change]:
+    """All but those that make or change a queue; of packed ones none is made for it."""
+    if isinstance(changes, PackedChanges):
+        return changes.without_new_queues()
+    return (change for change in changes if change.kind != "queue" or change.new is None)
+
+
 def kinds_of(changes: Iterable[Change]) -> set[Kind]:
     """The kinds of the objects that change."""
     return changes.kinds if isinstance(changes, PackedChanges) else {change.kind for change in changes}
@@ -110,14 +123,17 @@ def kinds_of(changes: Iterable[Change]) -> set[Kind]:
 class _Queues(PackedList[Change]):
     """What the changes make of their queues."""
 
-    __slots__ = ("_kit",)
+    __slots__ = ("_kit", "any_goes")
 
     def __init__(self, changes: Iterable[Change]) -> None:
-        self._kit = QueueKit()
+        self._kit, self.any_goes = QueueKit(), False
         super().__init__(changes, lambda change: (change.id, self._values(change.new)), _never)
 
     def _values(self, new: ConfigObject | None) -> tuple[Any, ...] | None:
-        return self._kit.values(new) if isinstance(new, Queue) else None
+        if isinstance(new, Queue):
+            return self._kit.values(new)
+        self.any_goes = True
+        return None
 
     def new(self, queue_id: str, values: tuple[Any, ...] | None) -> Queue | None:
         return None if values is None else self._kit.queue(queue_id, values)

@@ -15,10 +15,12 @@ from weir.model.interface import Vlan
 from weir.model.objects import ConfigObject, Kind, Queue
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding, Severity
-from weir.model.tree import RankKey, ancestors, rank_key, subtree_ids
+from weir.model.tree import MAX_WALK, RankKey, ancestors, rank_below, subtree_ids
 from weir.model.vrf import table_of
 
 T = TypeVar("T")
+_LINES = 1024
+"""Of so many parents it is remembered what is above their children."""
 LINK_LOCAL = parse_prefix("fe80::/10")
 
 
@@ -27,6 +29,7 @@ class View:
 
     def __init__(self, document: Document) -> None:
         self.document = document
+        self._lines: dict[str, tuple[tuple[Queue, ...], frozenset[str]]] = {}
         self._ranks: dict[str, RankKey] = {}
         self._in_order: dict[int | str, list[str]] = {}
         self._networks: PrefixClaims | None = None
@@ -38,10 +41,27 @@ class View:
         self.walked: set[str] = set()
         """Queues whose subtree the running rule has already reached."""
 
+    def above(self, queue: Queue) -> tuple[Queue, ...]:
+        """As `ancestors`, of which siblings that come together have the same ones."""
+        if queue.parent is None:
+            return ()
+        known = self._lines.get(queue.parent)
+        if known is None:
+            if len(self._lines) >= _LINES:
+                self._lines.clear()
+            parent = self.document.queue(queue.parent)
+            line = () if parent is None else (parent, *ancestors(self.document, parent))[:MAX_WALK]
+            known = self._lines[queue.parent] = line, frozenset(above.id for above in line)
+        line, ids = known
+        return tuple(ancestors(self.document, queue)) if queue.id in ids else line
+
+    def is_below(self, queue: Queue, ancestor_id: str) -> bool:
+        return any(above.id == ancestor_id for above in self.above(queue))
+
     def rank(self, queue: Queue) -> RankKey:
         key = self._ranks.get(queue.id)
         if key is None:
-            key = self._ranks[queue.id] = rank_key(self.document, queue)
+            key = self._ranks[queue.id] = rank_below(self.above(queue), queue)
         return key
 
     def takers(self, target: int | str) -> list[str]:
@@ -53,11 +73,18 @@ class View:
             else:
                 ids = self.document.queue_ids_by_interface.of(target)
             queues = (queue for queue in map(self.document.queue, ids) if queue is not None)
-            always = [queue for queue in queues if takes_always(self.document, queue)]
+            always = [queue for queue in queues if self._takes_always(queue)]
             if len(always) > 1:
                 always.sort(key=self.rank)
             known = self._in_order[target] = [queue.id for queue in always]
         return known
+
+    def _takes_always(self, queue: Queue) -> bool:
+        """False when the queue, or one above it, is disabled, has a time window or a `dst`."""
+        return not any(
+            item.disabled or item.time is not None or item.dst is not None
+            for item in (queue, *self.above(queue))
+        )
 
     def networks(self) -> PrefixClaims:
         """The connected networks of enabled interfaces -> interface ids."""
@@ -118,13 +145,6 @@ def _connected_networks(document: Document) -> PrefixClaims:
                 if not LINK_LOCAL.covers(network):
                     claims.add(pack(network, interface.domain), interface.id)
     return claims
-
-
-def takes_always(document: Document, queue: Queue) -> bool:
-    """False when the queue, or one above it, is disabled, has a time window or a `dst`."""
-    if queue.disabled or queue.time is not None or queue.dst is not None:
-        return False
-    return not any(item.disabled or item.time or item.dst is not None for item in ancestors(document, queue))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ That is the order in which a packet looks for its queue (docs/adr/0010), so "ran
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from weir.model.document import POSITION_STEP, Change, Document
@@ -56,14 +56,15 @@ def subtree_ids(document: Document, queue_id: str, walked: set[str] | None = Non
             waiting.extend(document.children_of(current))
 
 
-def is_below(document: Document, queue: Queue, ancestor_id: str) -> bool:
-    return any(above.id == ancestor_id for above in ancestors(document, queue))
-
-
 def rank_key(document: Document, queue: Queue) -> RankKey:
     """Sorts queues into matching order: smaller is looked at first."""
+    return rank_below(ancestors(document, queue), queue)
+
+
+def rank_below(line: Iterable[Queue], queue: Queue) -> RankKey:
+    """As `rank_key`, of a queue whose ancestors are known."""
     path: list[tuple[float, str]] = [_AFTER_ALL_CHILDREN, (queue.position, queue.id)]
-    path.extend((above.position, above.id) for above in ancestors(document, queue))
+    path.extend((above.position, above.id) for above in line)
     path.reverse()
     return tuple(path)
 

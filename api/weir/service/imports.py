@@ -37,6 +37,8 @@ MANY = 2000
 PIECE_LINES = 400
 ACTIONS = ("added", "changed", "removed")
 Json = dict[str, Any]
+Counts = dict[str, dict[str, int]]
+"""By kind how many objects are added, changed and removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +112,10 @@ class ImportService:
     ) -> Report:
         """Make a report; nothing is changed. Raises Invalid when the files are not of that format."""
         revision, document = self._snapshot(by)
-        edits, lines, summary, of_files = _read(format_name, files, document, replace_all)
+        edits, lines, summary, of_files, kinds = _read(format_name, files, document, replace_all)
         checked, effect, reason = self._judged(by, edits, preview=preview)
         findings = [*of_files, *checked]
         now_ms = int(time.time() * 1000)
-        kinds = _counts_by_kind(edits)
         report = Report(
             id=secrets.token_urlsafe(12),
             owner=by.username,
@@ -265,11 +266,14 @@ def _pieces(lines: Iterator[str]) -> Iterator[str]:
 
 def _read(
     format_name: str, files: Mapping[str, bytes], document: Document, replace_all: bool
-) -> tuple[PackedEdits, Sequence[Line], Mapping[str, int], Sequence[Finding]]:
-    """Edits, lines, summary and what is said of whole files; nothing else of a reader outlives this."""
+) -> tuple[PackedEdits, Sequence[Line], Mapping[str, int], Sequence[Finding], Counts]:
+    """Edits, lines, summary, what is said of whole files, and the edits' counts; nothing else of a reader
+    outlives this."""
     found = formats.read(format_name, files, document)
-    edits = PackedEdits(_edits(document, found, replace_all))
-    return edits, found.lines, found.summary, found.findings
+    counts: Counts = {}
+    edits = PackedEdits(_counted(_edits(document, found, replace_all), counts))
+    kinds = {kind: counts[kind] for kind in DECLARED if kind in counts}
+    return edits, found.lines, found.summary, found.findings, kinds
 
 
 def _edits(document: Document, found: ImportReport, replace_all: bool) -> Iterator[Edit]:
@@ -285,13 +289,12 @@ def _edits(document: Document, found: ImportReport, replace_all: bool) -> Iterat
                 yield Edit("queue", queue_id, None, ANYTHING)
 
 
-def _counts_by_kind(edits: Iterable[Edit]) -> dict[str, dict[str, int]]:
-    """In the order in which kinds are declared."""
-    found: dict[str, dict[str, int]] = {}
+def _counted(edits: Iterable[Edit], counts: Counts) -> Iterator[Edit]:
+    """The same, counted on their way: thousands are made again whenever they are looked at."""
     for edit in edits:
-        counts = found.setdefault(edit.kind, dict.fromkeys(ACTIONS, 0))
-        counts["removed" if edit.new is None else "added" if edit.expects == ABSENT else "changed"] += 1
-    return {kind: found[kind] for kind in DECLARED if kind in found}
+        of_kind = counts.get(edit.kind) or counts.setdefault(edit.kind, dict.fromkeys(ACTIONS, 0))
+        of_kind["removed" if edit.new is None else "added" if edit.expects == ABSENT else "changed"] += 1
+        yield edit
 
 
 def _sum(kinds: Mapping[str, Mapping[str, int]]) -> dict[str, int]:

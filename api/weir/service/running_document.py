@@ -120,7 +120,7 @@ class Running:
                     document.revert(changes)
             twin = document.copy()
         if rewrites_queues(twin, changes):
-            successor = twin.after(changes)
+            successor = twin.after(changes, with_targets=True)
             findings, flagged = validate_many(successor, changes)
             return Trial(changes, findings, revision, successor, flagged=flagged)
         twin.apply(changes)

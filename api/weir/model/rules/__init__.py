@@ -14,7 +14,7 @@ from weir.kinds import DECLARED
 from weir.kinds.references import rules_of
 from weir.model.document import Change, Document, changes_by_kind
 from weir.model.objects import Kind
-from weir.model.packed_changes import kinds_of
+from weir.model.packed_changes import kinds_of, without_new_queues
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View
 from weir.model.rules import (
@@ -114,10 +114,9 @@ def _by_object(document: Document, rules: Sequence[Rule]) -> tuple[list[Finding]
     about."""
     findings: dict[tuple[Kind, str], list[Finding]] = {rule.key: [] for rule in rules}
     flags: dict[tuple[Kind, str], set[str]] = {rule.key: set() for rule in rules}
-    for rule, object_id, said in _checks(document, rules):
-        if found := list(said):
-            findings[rule.key] += found
-            flags[rule.key].add(object_id)
+    for rule, object_id, said in _said(document, rules):
+        findings[rule.key].append(said)
+        flags[rule.key].add(object_id)
     return [item for rule in rules for item in findings[rule.key]], flags
 
 
@@ -160,10 +159,10 @@ def rewrites_queues(document: Document, changes: Sequence[Change]) -> bool:
 
 
 def _of_changes(document: Document, changes: Sequence[Change], *, names: bool = True) -> list[Finding]:
-    """What is said about a change rather than about an object."""
+    """What is said about a change rather than an object: nothing of a queue that comes or changes."""
     findings: list[Finding] = []
     named = kinds_that_are_named()
-    for change in changes:
+    for change in without_new_queues(changes):
         if change.new is None:
             if change.kind not in named:
                 continue
@@ -181,15 +180,15 @@ def _check(view: View, rule: Rule, ids: Iterable[str]) -> Iterable[Finding]:
             yield from rule.check(view, item)
 
 
-def _checks(document: Document, every: Sequence[Rule]) -> Iterator[tuple[Rule, str, Iterable[Finding]]]:
-    """These rules on every object, and what they say. By object: a packed one is made again to be looked
-    at."""
+def _said(document: Document, every: Sequence[Rule]) -> Iterator[tuple[Rule, str, Finding]]:
+    """What these rules say about every object. By object: a packed one is made again to be looked at."""
     view = View(document)
     for kind in DECLARED:
-        rules = [rule for rule in every if rule.kind == kind]
-        for item in document.of_kind(kind).values() if rules else ():
-            for rule in rules:
-                yield rule, item.id, rule.check(view, item)
+        checks = [(rule, rule.check) for rule in every if rule.kind == kind]
+        for item in document.of_kind(kind).values() if checks else ():
+            for rule, check in checks:
+                for said in check(view, item):
+                    yield rule, item.id, said
 
 
 class FlaggedObjects:
@@ -200,12 +199,10 @@ class FlaggedObjects:
         self._document = document
         self._ids: dict[tuple[Kind, str], set[str]] = {rule.key: set() for rule in all_rules()}
         collected: dict[tuple[Kind, str], list[Finding]] = {rule.key: [] for rule in all_rules()}
-        for rule, object_id, said in _checks(document, all_rules()):
-            found = list(said)
-            if found:
-                self._ids[rule.key].add(object_id)
-                if findings is not None:
-                    collected[rule.key] += found
+        for rule, object_id, said in _said(document, all_rules()):
+            self._ids[rule.key].add(object_id)
+            if findings is not None:
+                collected[rule.key].append(said)
         if findings is not None:
             findings += (item for rule in all_rules() for item in collected[rule.key])
 

@@ -10,15 +10,14 @@ from weir.model.limits import MAX_QUEUE_LEVELS
 from weir.model.objects import Queue
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, below_if, caused_by, differs, error, old_and_new, warning
-from weir.model.tree import ancestors
 
 _MANY = 16
 
 
 def duplicate_name(view: View, queue: Queue) -> Iterator[Finding]:
-    same = view.document.queue_ids_by_name.of(queue.name)
-    if len(same) < 2:
+    if not view.document.queue_ids_by_name.is_shared(queue.name):
         return
+    same = view.document.queue_ids_by_name.of(queue.name)
     if len(same) > _MANY:
         others = f"{len(same) - 1} other queues have"
     else:
@@ -46,7 +45,7 @@ def unknown_parent(view: View, queue: Queue) -> Iterator[Finding]:
 
 def cycle(view: View, queue: Queue) -> Iterator[Finding]:
     path = [queue.name]
-    for above in ancestors(view.document, queue):
+    for above in view.above(queue):
         path.append(above.name)
         if above.parent == queue.id:
             break
@@ -58,7 +57,7 @@ def cycle(view: View, queue: Queue) -> Iterator[Finding]:
 
 
 def too_deep(view: View, queue: Queue) -> Iterator[Finding]:
-    level = 1 + sum(1 for _ in ancestors(view.document, queue))
+    level = 1 + len(view.above(queue))
     if level > MAX_QUEUE_LEVELS:
         yield error(
             "too-deep",
@@ -90,7 +89,7 @@ def _itself_and_parents(_view: View, change: Change) -> Iterator[str]:
 def parent_disabled(view: View, queue: Queue) -> Iterator[Finding]:
     if queue.disabled:
         return
-    for above in ancestors(view.document, queue):
+    for above in view.above(queue):
         if above.disabled:
             yield warning(
                 "parent-disabled",

@@ -11,7 +11,6 @@ from weir.model.limits import LOW_RATE_BPS
 from weir.model.objects import NO_TOTAL, Pair, Queue
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, caused_by, differs, error, old_and_new, own, warning
-from weir.model.tree import ancestors
 from weir.model.units import format_duration_ms
 from weir.model.units import format_rate_long as rate
 
@@ -163,7 +162,7 @@ def _limit_bps(queue: Queue, way: str) -> int:
 
 
 def _nearest_limit(view: View, queue: Queue, way: str) -> Queue | None:
-    return next((above for above in ancestors(view.document, queue) if _limit_bps(above, way)), None)
+    return next((above for above in view.above(queue) if _limit_bps(above, way)), None)
 
 
 @caused_by("queue")

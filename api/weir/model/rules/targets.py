@@ -18,7 +18,7 @@ from weir.model.objects import Queue
 from weir.model.prefix import Prefix, looks_like_prefix, parse_prefix, parse_prefix_in_domain, split_domain
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, below_if, caused_by, differs, error, notice, old_and_new, own, warning
-from weir.model.tree import ancestors, is_below, subtree_ids
+from weir.model.tree import subtree_ids
 
 EVERYTHING = (Prefix(4, 0, 0), Prefix(6, 0, 0))
 _MAPPED = parse_prefix("::ffff:0:0/96")
@@ -57,10 +57,11 @@ def _shadowing(view: View, queue: Queue, text: str) -> tuple[Queue, str] | None:
         return None if best is None else (best, text)
     targets = document.targets()
     packed = pack_text(text)
+    candidates = [*targets.covering(packed)]
+    if len(targets.get(packed)) > 1:
+        candidates.append(packed)
     found: tuple[Queue, str] | None = None
-    for candidate in [*targets.covering(packed), packed]:
-        if candidate == packed and len(targets.get(packed)) < 2:
-            continue
+    for candidate in candidates:
         best = _first_before(view, queue, view.takers(candidate))
         if best is not None and (found is None or view.rank(best) < view.rank(found[0])):
             found = (best, text_of(candidate))
@@ -76,7 +77,7 @@ def _first_before(view: View, queue: Queue, candidates: list[str]) -> Queue | No
             continue
         if own_rank is not None and view.rank(other) >= own_rank:
             return None
-        if not is_below(view.document, other, queue.id):
+        if not view.is_below(other, queue.id):
             return other
     return None
 
@@ -135,7 +136,7 @@ def unlimited_meanwhile(view: View, queue: Queue) -> Iterator[Finding]:
 def _heirs(view: View, queue: Queue) -> Iterator[Queue]:
     """Those above that take what the queue leaves: not where it names a far end of its own."""
     if queue.dst is None:
-        for above in ancestors(view.document, queue):
+        for above in view.above(queue):
             yield above
             if above.dst is not None:
                 return
@@ -153,15 +154,15 @@ def _has_other_taker(view: View, queue: Queue, text: str) -> bool:
     return any(
         other is not None
         and other.dst is None
-        and not any(item.disabled for item in (other, *ancestors(document, other)))
-        and not is_below(document, other, queue.id)
+        and not any(item.disabled for item in (other, *view.above(other)))
+        and not view.is_below(other, queue.id)
         for other in others
     )
 
 
 def outside_parent(view: View, queue: Queue) -> Iterator[Finding]:
     """Packets reach a queue only through its parent: what the parent does not match, it never sees."""
-    limiting = next((above for above in ancestors(view.document, queue) if above.target), None)
+    limiting = next((above for above in view.above(queue) if above.target), None)
     if limiting is None or not queue.target:
         return
     outside = [text for text in queue.target if not _is_inside(view.document, text, limiting)]
@@ -283,7 +284,9 @@ def mapped_address(_view: View, queue: Queue) -> Iterator[Finding]:
     """IPv4 in the clothes of IPv6 (RFC 4291, 2.5.5.2) is for sockets: no packet carries such an address."""
     for field, texts in (("target", queue.target), ("dst", (queue.dst,) if queue.dst else ())):
         for text in texts:
-            if ":" in text and _MAPPED.covers(prefix := parse_prefix_in_domain(text)[1]):
+            if ":" not in text or text[0] not in ":0":  # all others are something else from their start
+                continue
+            if _MAPPED.covers(prefix := parse_prefix_in_domain(text)[1]):
                 plain = Prefix(4, prefix.value & 0xFFFFFFFF, prefix.length - _MAPPED.length).text
                 yield warning(
                     "mapped-address",
@@ -339,7 +342,7 @@ def dst_not_enforced(view: View, queue: Queue) -> Iterator[Finding]:
     why = ""
     if not queue.target and not view.document.children_of(queue.id):
         why = "without a target nothing says which direction is upload"
-    for above in ancestors(view.document, queue):
+    for above in view.above(queue):
         if above.dst is not None and not _have_common(queue.dst, above.dst):
             why = f"it has nothing in common with dst {above.dst} of {above.name!r} above it"
     if why:
@@ -353,7 +356,7 @@ def dst_not_enforced(view: View, queue: Queue) -> Iterator[Finding]:
 
 def dst_wider(view: View, queue: Queue) -> Iterator[Finding]:
     """A `dst` around one above it: only what that one holds comes to the queue."""
-    for above in ancestors(view.document, queue):
+    for above in view.above(queue):
         if queue.dst is None or above.dst in (None, queue.dst) or not _have_common(queue.dst, above.dst):
             continue
         if parse_prefix(queue.dst).covers(parse_prefix(above.dst)):
