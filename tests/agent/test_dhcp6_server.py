@@ -208,5 +208,6 @@ def test_it_runs_without_roots_rights_and_ends_with_its_last_server(rig: Rig) ->
     assert found["Uid"].split()[0] != "0" and int(found["CapEff"], 16) == 1 << 10, "CAP_NET_BIND_SERVICE"
     rig.commit(replace(SERVER, disabled=True))
     answer = rig.explain("lan", "dhcpv6-server")
-    assert answer["agrees"] is True and answer["lines"][0]["system"] == "it does not run"
+    assert answer["agrees"] is True, answer
+    assert "it does not run" in [line["system"] for line in answer["lines"]], answer
     assert learnt(rig) == {} and leases(rig) == []
