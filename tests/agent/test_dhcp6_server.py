@@ -17,6 +17,7 @@ import pytest
 from tests.agent.rig import Rig, running
 from tests.agent.test_dhcp_server import ALONE, as_client, leases
 from tests.polling import until
+from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
 from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.zone import Zone
 from weir.model.announcing import Announcement
@@ -172,6 +173,30 @@ def test_a_full_range_gives_no_more(rig: Rig) -> None:
     assert given == {"2001:db8:64::2", "2001:db8:64::3", None}, "::1 is the router's"
     assert learnt(rig)["address_count"] == 2
     rig.commit(SERVER)
+
+
+def test_a_reservation_is_honoured_outside_the_range_and_costs_no_lease(rig: Rig) -> None:
+    before, held = pid_of(rig), addresses(rig)
+    client = Dhclient(rig, 41)
+    by_mac = Dhcpv6Reservation("desk", "lan", "::42", mac="02:00:5e:10:00:2a")
+    rig.commit(Dhcpv6Reservation("printer", "lan", "::41", duid=client.duid), by_mac)
+    client.asks()
+    other = Dhclient(rig, 42)
+    other.asks()
+    assert (client.address, other.address) == ("2001:db8:64::41", "2001:db8:64::42")
+    given = {item["address"]: item["reservation"] for item in leases(rig)}
+    assert given == {
+        **dict.fromkeys(held),
+        "2001:db8:64::41": "printer",
+        "2001:db8:64::42": "desk",
+    }
+    assert learnt(rig, "dhcpv6-reservation", "printer")["leased_until"] is not None
+    assert rig.explain("printer", "dhcpv6-reservation")["agrees"] is True
+    rig.commit(replace(by_mac, address="::43"))
+    other = Dhclient(rig, 42)
+    other.asks()
+    assert other.address == "2001:db8:64::43" and pid_of(rig) == before
+    assert set(held) < set(addresses(rig))
 
 
 def test_a_stateless_one_tells_settings_and_gives_no_address(rig: Rig) -> None:

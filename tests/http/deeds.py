@@ -335,6 +335,12 @@ STEPS: dict[str, Step] = {
         {"id": "x1", "interface": "lan0", "disabled": True},
         {"id": "x2", "interface": "lan0", "disabled": True},
     ),
+    **collection(
+        "dhcpv6-reservations",
+        "dhcpv6_reservation",
+        {"id": "e1", "server": "x2", "address": "::21", "mac": "02:00:00:00:00:21"},
+        {"id": "e2", "server": "x2", "address": "::22", "mac": "02:00:00:00:00:22"},
+    ),
     "dns.put_dns": ("config.commit", put("/dns", {"cache_mib": 8})),
     "dns.patch_dns": ("config.commit", patch("/dns", {"cache_mib": 16})),
     **collection(

@@ -54,6 +54,10 @@ NEW: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "dhcp-relay": ("/dhcp-relays/y9", {"interface": "lan9", "servers": ["192.0.2.67"]}),
     "dhcpv6-server": ("/dhcpv6-servers/x9", {"interface": "lan9"}),
+    "dhcpv6-reservation": (
+        "/dhcpv6-reservations/e9",
+        {"server": "x9", "mac": "02:00:5e:10:00:01", "address": "::7"},
+    ),
     "dns": ("/dns", {}),
     "dns-record": ("/dns-records/n9", {"name": "nas", "value": "192.0.2.9"}),
     "dns-forward": (
@@ -86,6 +90,7 @@ NEEDS = {
     "dhcp-relay": ["network"],
     "dhcp-reservation": ["network", "dhcp-server"],
     "dhcpv6-server": ["network"],
+    "dhcpv6-reservation": ["network", "dhcpv6-server"],
     "alert-rule": ["alert-target"],
 }
 """What an object of the kind refers to."""

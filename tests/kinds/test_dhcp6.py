@@ -15,6 +15,7 @@ from weir.agent.dhcp6_client import Delegation
 from weir.agent.lease_client import since_boot_s
 from weir.backends.kea6_config import config6_text
 from weir.backends.kea_config import subnet_id, tag_of
+from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
 from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.dns import Dns
 from weir.kinds.firewall import Firewall
@@ -32,9 +33,9 @@ TAKER = replace(LAN, addresses=("10.64.0.1/24",), delegated=Delegated("wan0", 3)
 SERVER = Dhcpv6Server("lan", "lan0", dns_servers=("2001:db8::53",))
 
 
-def codes(*items: Any) -> list[str]:
+def codes(*items: Any, kind: str = "dhcpv6-server") -> list[str]:
     found = validate_all(Document((*items,)))
-    return [item.code for item in found if item.kind == "dhcpv6-server" and item.severity != "notice"]
+    return [item.code for item in found if item.kind == kind and item.severity != "notice"]
 
 
 @pytest.mark.parametrize(
@@ -110,6 +111,43 @@ def test_clients_are_let_in_before_rules_of_people_and_only_where_there_are_any(
     assert rules() == []
     found = rules(WAN, Firewall(drop_new_from_wan=True))
     assert found[0] == "dhcpv6-server/lan" and found.count("dhcpv6-server/lan") == 1
+
+
+# -- reservations ----------------------------------------------------------------------------------------
+
+
+DESK = Dhcpv6Reservation("desk", "lan", "::10", duid="00:03:00:01:02:00:5e:10:00:01")
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ({}, None),
+        ({"duid": "0x000300010200"}, None),
+        ({"mac": "02:00:5e:10:00:01"}, "not-one-host"),
+        ({"duid": None}, "not-one-host"),
+        ({"duid": "printer"}, "bad-identifier"),
+        ({"address": "10.64.0.5"}, "not-ipv6"),
+        ({"address": "::1"}, "own-address"),
+        ({"address": "2001:db8:64::10"}, "address-outside"),
+    ],
+)
+def test_what_a_reservation_may_say(said: dict[str, Any], code: str | None) -> None:
+    found = codes(LAN, SERVER, replace(DESK, **said), kind="dhcpv6-reservation")
+    assert found == ([] if code is None else [code])
+
+
+def test_a_host_and_an_address_are_reserved_once_and_by_a_server_that_gives_addresses() -> None:
+    def of(*items: Any) -> list[str]:
+        return codes(LAN, *items, kind="dhcpv6-reservation")
+
+    assert of(SERVER, DESK, replace(DESK, id="two", address="::11")) == ["host-twice"]
+    assert of(SERVER, DESK, replace(DESK, id="two", duid="0x000001")) == ["address-twice"]
+    assert of(replace(SERVER, mode="stateless"), DESK) == ["stateless"]
+    (spec,) = DHCP6.wanted(Document((LAN, SERVER, DESK))).values()
+    text = config6_text([spec], {"lan0": 7}, Path("/s"), Path("/data/l.csv"))
+    (subnet,) = json.loads(text)["Dhcp6"]["subnet6"]
+    assert subnet["reservations"] == [{"duid": DESK.duid, "ip-addresses": ["2001:db8:64::10"]}]
 
 
 # -- a delegated prefix ------------------------------------------------------------------------------------

@@ -43,6 +43,22 @@ describe("the leases", () => {
     expect(screen.getByRole<HTMLInputElement>("textbox", { name: /^MAC address/ }).value).toBe(LAPTOP.mac);
   });
 
+  it("of IPv6 become static by the end of their address, and lead to their own server", async () => {
+    const duid = "00:03:00:01:02:00:00:00:00:07";
+    const six = { ...LAPTOP, address: "2001:db8:64::1:7", client_id: duid, reservation: null };
+    router.state.leases = [six, { ...six, address: "2001:db8:64::8", reservation: "r6" }];
+    renderAt("/leases");
+    const row = await rowOf("2001:db8:64::1:7");
+    const server = within(row).getByRole("link", { name: "lan" });
+    expect(server.getAttribute("href")).toBe("/dhcpv6-servers?edit=lan");
+    const link = within(await rowOf("2001:db8:64::8")).getByRole("link", { name: "r6" });
+    expect(link.getAttribute("href")).toBe("/dhcpv6-reservations?edit=r6");
+    await userEvent.setup().click(within(row).getByRole("link", { name: "Make static" }));
+    const address = await screen.findByRole<HTMLInputElement>("textbox", { name: /^Address/ });
+    expect(address.value).toBe("::0:0:1:7");
+    expect(screen.getByRole<HTMLInputElement>("textbox", { name: /^DUID/ }).value).toBe(duid);
+  });
+
   it("start a queue for their address", async () => {
     router.state.leases = [LAPTOP];
     renderAt("/leases");

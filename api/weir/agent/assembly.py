@@ -246,6 +246,7 @@ def _states(
         "zone-policy": executor.firewall.policies,
         **learning.sources(frr, configuration, executor.firewall.counted),
         "dhcp-reservation": joined(hosts.dhcp.learn_reservations, hosts.dhcp_relayed.learn_reservations),
+        "dhcpv6-reservation": hosts.dhcp6.learn_reservations,
         "dns-forward": hosts.dns.learn_forwards,
     }
     learnt = {**executor.learners(), **of_links}

@@ -53,7 +53,7 @@ class GivenLeases:
         wanted = self._wanted()
         servers = _by_subnet(wanted)
         found = [item for item in self._table.found(words[:MAX_WORDS_CHARS]) if _subnet(item) in servers]
-        reserved = {spec.address: spec.id for spec in wanted if isinstance(spec, ReservationSpec)}
+        reserved = _reserved(wanted)
         page = found[start : start + limit]
         listed = [_lease(item, servers[_subnet(item)], reserved.get(item.address)) for item in page]
         return {"at_ms": wall_ms(), "total": len(found), "leases": listed}
@@ -94,6 +94,15 @@ def _by_subnet(wanted: Wanted) -> dict[tuple[int, int], Server]:
         for spec in wanted
         if not isinstance(spec, ReservationSpec) and spec.network is not None
     }
+
+
+def _reserved(wanted: Wanted) -> dict[str, str]:
+    """The reservations by address."""
+    found = {spec.address: spec.id for spec in wanted if isinstance(spec, ReservationSpec)}
+    for spec in wanted:
+        if isinstance(spec, Server6Spec):
+            found.update({spec.address_of(one.end): one.id for one in spec.reserved})
+    return found
 
 
 def _subnet(lease: Lease) -> tuple[int, int]:

@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from weir.adapters.kea import UDP_CAPABILITIES
+from weir.adapters.kea_leases import Lease
 from weir.backends.backend import Comparison, Look, Topic
 from weir.backends.daemons import DaemonDifference, DaemonState
 from weir.backends.kea import KeaBackend
 from weir.backends.kea6_config import config6_text
 from weir.backends.kea_config import subnet_id
 from weir.kinds.dhcp6_server import Dhcpv6Server
+from weir.model.moment import moment
 from weir.model.objects import ConfigObject
 from weir.model.problem import Problem
-from weir.parts.dhcp6 import DHCP6, Server6Spec, Wanted
+from weir.parts.dhcp6 import DHCP6, Reserved, Server6Spec, Wanted
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
 
@@ -47,6 +49,11 @@ class Dhcp6Backend(KeaBackend[Wanted]):
             if old is not None and (old.network, old.ifname) != (new.network, new.ifname):
                 text = f"clients on {new.ifname} get other addresses when they renew theirs"
                 yield Effect("dhcpv6-server", new.id, "resets", text)
+            before = {} if old is None else {one.id: one for one in old.reserved}
+            for one in new.reserved:
+                if one.id in before and before[one.id].end != one.end:
+                    text = f"the host gets {new.address_of(one.end)} when it renews its address"
+                    yield Effect("dhcpv6-reservation", one.id, "resets", text)
 
     def explain(
         self,
@@ -84,5 +91,25 @@ class Dhcp6Backend(KeaBackend[Wanted]):
             if ids is None or spec.id in ids
         }
 
+    def learn_reservations(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
+        """As `learn`, of reservations."""
+        try:
+            leases = self.leases.held()
+        except Problem:
+            return {}
+        return {
+            one.id: {"leased_until": _until(leases.get(spec.address_of(one.end)), one)}
+            for spec in self._wanted.values()
+            for one in spec.reserved
+            if ids is None or one.id in ids
+        }
+
     def _has_socket(self, spec: Server6Spec) -> bool:
         return self._kea.is_asked_by_group(socket.if_nametoindex(spec.ifname))
+
+
+def _until(lease: Lease | None, one: Reserved) -> str | None:
+    """When the host's lease ends; None for nobody's, and for one that another host still has."""
+    if lease is None or one.value != (lease.client_id if one.by == "duid" else lease.mac):
+        return None
+    return moment(lease.expires_s * 1000)

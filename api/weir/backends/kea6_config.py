@@ -44,4 +44,7 @@ def _subnet(spec: Server6Spec, network: str) -> Json:
         "preferred-lifetime": spec.preferred_s,
         "valid-lifetime": spec.valid_s,
         "option-data": [{"name": name, "data": data} for name, data in told if data],
+        "reservations": [
+            {one.by: one.value, "ip-addresses": [spec.address_of(one.end)]} for one in spec.reserved
+        ],
     }

@@ -137,10 +137,11 @@ class Dhcpv6Server(ConfigObject):
     @property
     def span(self) -> Span:
         """The parts of addresses behind the network, as numbers; the last may be before the first."""
-        return _number(self.first), _number(self.last)
+        return end_of(self.first), end_of(self.last)
 
 
-def _number(text: str) -> int:
+def end_of(text: str) -> int:
+    """An address as a number, which is its part behind the network where it has no other; 0 for IPv4."""
     return int(IPv6Address(text)) if ":" in text else 0
 
 
@@ -154,11 +155,22 @@ def spans_of(server: Dhcpv6Server, interface: Interface) -> tuple[Span, ...]:
     """The parts of addresses that clients get, without the router's own; none of a stateless server."""
     if not server.gives_addresses:
         return ()
-    network, taken = network_of(interface), {1}  # of a delegated network the router has the first
-    if network is not None:
-        own_here = (split_address(text) for text in interface.addresses if ":" in text)
-        taken = {_number(host) - network.value for host, around in own_here if around == network}
-    return tuple(without(server.span, taken))
+    return tuple(without(server.span, taken_ends(interface)))
+
+
+def taken_ends(interface: Interface) -> set[int]:
+    """The ends of the router's own addresses in the network that is served: of a delegated one the first."""
+    network = network_of(interface)
+    if network is None:
+        return {1}
+    own_here = (split_address(text) for text in interface.addresses if ":" in text)
+    return {end_of(host) - network.value for host, around in own_here if around == network}
+
+
+def length_of(interface: Interface) -> int:
+    """How many bits the network has that is served."""
+    network = network_of(interface)
+    return LAN_BITS if network is None else network.length
 
 
 def serves(server: Dhcpv6Server, interface: Interface | None) -> bool:
@@ -220,8 +232,7 @@ def fits_its_network(view: View, server: Dhcpv6Server) -> Iterator[Finding]:
     if server.disabled or interface is None or not server.gives_addresses:
         return
     network = network_of(interface)
-    length = LAN_BITS if network is None else network.length
-    if last >> 128 - length:
+    if last >> 128 - length_of(interface):
         where = "a delegated /64" if network is None else network.text
         text = f"{server.last} is more than the part of an address behind {where} on {interface.id}"
         yield error("range-outside", server, "last", text)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the DHCP server for IPv6 is asked for: one entry for each server."""
+"""What the DHCP server for IPv6 is asked for: one entry for each server, with its reservations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network
+from typing import NamedTuple
 
-from weir.kinds.dhcp6_server import Dhcpv6Server, dns_of, network_of, serves, spans_of
+from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
+from weir.kinds.dhcp6_server import Dhcpv6Server, dns_of, end_of, network_of, serves, spans_of
 from weir.kinds.dns import Dns
 from weir.model.address_range import Span
 from weir.model.document import Document
@@ -19,6 +21,16 @@ from weir.parts.rule import PacketRule
 SERVER_PORT = 547
 GROUP = "ff02::1:2/128"
 """Whom clients ask: all servers and relay agents of the link (RFC 8415, 7.1)."""
+
+
+class Reserved(NamedTuple):
+    """`by` is what tells the host (`duid`, `hw-address`), `value` its bytes in hexadecimal with colons; `end`
+    is what of its address is behind the network."""
+
+    id: str
+    by: str
+    value: str
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,7 @@ class Server6Spec:
     valid_s: int
     dns_servers: tuple[str, ...]
     domain: str | None
+    reserved: tuple[Reserved, ...] = ()
 
     @property
     def link(self) -> str:
@@ -46,8 +59,12 @@ class Server6Spec:
 
     def pools(self) -> list[str]:
         """The addresses that clients get, of its network."""
+        return [f"{self.address_of(first)}-{self.address_of(last)}" for first, last in self.spans]
+
+    def address_of(self, end: int) -> str:
+        """The whole address; its end alone while there is no network."""
         start = 0 if self.network is None else int(IPv6Network(self.network).network_address)
-        return [f"{IPv6Address(start + first)}-{IPv6Address(start + last)}" for first, last in self.spans]
+        return str(IPv6Address(start + end))
 
 
 Wanted = Mapping[str, Server6Spec]
@@ -55,7 +72,7 @@ Wanted = Mapping[str, Server6Spec]
 
 class Dhcp6Part(EntriesPart[Server6Spec]):
     name, what = "dhcp6", "DHCPv6"
-    made_of = frozenset(("dhcpv6-server", "interface", "dns"))
+    made_of = frozenset(("dhcpv6-server", "dhcpv6-reservation", "interface", "dns"))
     after = ("network", "bridges")  # the addresses are there
 
     def key(self, entry: Server6Spec) -> str:
@@ -63,12 +80,17 @@ class Dhcp6Part(EntriesPart[Server6Spec]):
 
     def wanted(self, document: Document) -> Wanted:
         items = sorted(document.every(Dhcpv6Server), key=lambda item: item.id)
-        found = (_server(item, document) for item in items)
+        reserved = _reserved(document) if items else {}
+        found = (_server(item, document, tuple(reserved.get(item.id, ()))) for item in items)
         return {spec.id: spec for spec in found if spec is not None}
 
     def told(self, wanted: Wanted, item: ConfigObject) -> Iterator[str]:
         if item.kind == "dhcpv6-server" and item.id in wanted:
             yield self.text(None, wanted[item.id])
+        if isinstance(item, Dhcpv6Reservation):
+            for one in wanted[item.server].reserved if item.server in wanted else ():
+                if one.id == item.id:
+                    yield f"{IPv6Address(one.end)} for the host with {one.by} {one.value}, by {item.server}"
 
     def text(self, old: Server6Spec | None, new: Server6Spec) -> str:
         where = f"server {new.id} on {new.ifname}"
@@ -78,7 +100,18 @@ class Dhcp6Part(EntriesPart[Server6Spec]):
         return f"{where}: {ends} of {new.network or 'a delegated prefix'}"
 
 
-def _server(item: Dhcpv6Server, document: Document) -> Server6Spec | None:
+def _reserved(document: Document) -> dict[str, list[Reserved]]:
+    """By server."""
+    found: dict[str, list[Reserved]] = {}
+    for item in sorted(document.every(Dhcpv6Reservation), key=lambda item: item.id):
+        if not item.disabled and item.identifier is not None:
+            found.setdefault(item.server, []).append(
+                Reserved(item.id, *item.identifier, end_of(item.address))
+            )
+    return found
+
+
+def _server(item: Dhcpv6Server, document: Document, reserved: tuple[Reserved, ...]) -> Server6Spec | None:
     interface = document.interface(item.interface)
     if interface is None or not serves(item, interface):
         return None
@@ -93,6 +126,7 @@ def _server(item: Dhcpv6Server, document: Document) -> Server6Spec | None:
         item.valid_s,
         dns_servers,
         domain,
+        reserved if item.gives_addresses else (),
     )
 
 

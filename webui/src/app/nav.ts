@@ -165,6 +165,7 @@ const ICONS: Readonly<Record<string, Icon>> = {
   "dhcp-reservations": IconPin,
   "dhcp-relays": IconTransfer,
   "dhcpv6-servers": IconServer,
+  "dhcpv6-reservations": IconPin,
   dns: IconWorldWww,
   "dns-records": IconAddressBook,
   "dns-forwards": IconArrowForwardUp,

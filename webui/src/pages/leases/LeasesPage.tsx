@@ -11,11 +11,10 @@ import { FoundRows } from "@/table/FoundRows";
 import { Empty, Figures, Page } from "@/ui/blocks";
 import { countText } from "@/ui/format";
 import { Search } from "@/ui/Search";
-import { leaseColumns } from "./leaseColumns";
+import { isIPv6, leaseColumns } from "./leaseColumns";
 
 const PAGE = 200;
 const AGAIN_MS = 5_000;
-const RESERVATION = DECLARED.get("dhcp-reservation");
 
 /** Who has which address of the router's DHCP servers; and the form that makes one of them static. */
 export default function LeasesPage() {
@@ -35,6 +34,8 @@ export default function LeasesPage() {
   const [first] = query.data?.pages ?? [];
   const leases = query.data?.pages.flatMap((page) => page.items) ?? [];
   const made = leases.find((lease) => lease.address === make);
+  const kind = made && isIPv6(made) ? "dhcpv6-reservation" : "dhcp-reservation";
+  const declared = DECLARED.get(kind);
   return (
     <Page
       title="Leases"
@@ -56,11 +57,11 @@ export default function LeasesPage() {
         rowKey={(lease) => lease.address}
         nothing={<Nobody searched={q} />}
       />
-      {made && RESERVATION ? (
+      {made && declared ? (
         <KindDrawer
           key={made.address}
-          kind="dhcp-reservation"
-          declared={RESERVATION}
+          kind={kind}
+          declared={declared}
           row={null}
           given={reservationOf(made)}
           onClose={() => void navigate({ search: (before) => ({ ...before, make: undefined }) })}
@@ -73,11 +74,19 @@ export default function LeasesPage() {
 /** What a reservation says that keeps a lease as it is. */
 const reservationOf = (lease: GivenLease): Record<string, unknown> => ({
   server: lease.server,
-  address: lease.address,
-  ...(lease.mac === null
-    ? { client_id: `0x${(lease.client_id ?? "").replaceAll(":", "")}` }
-    : { mac: lease.mac }),
+  address: isIPv6(lease) ? endOf(lease.address) : lease.address,
+  ...(isIPv6(lease) ? { duid: lease.client_id } : hostOf(lease)),
 });
+
+const hostOf = (lease: GivenLease) =>
+  lease.mac === null ? { client_id: `0x${(lease.client_id ?? "").replaceAll(":", "")}` } : { mac: lease.mac };
+
+/** What of an IPv6 address is behind a network of 64 bits. */
+const endOf = (address: string): string => {
+  const [head = [], tail = []] = address.split("::").map((text) => text.split(":").filter(Boolean));
+  const between = Array<string>(8 - head.length - tail.length).fill("0");
+  return `::${[...head, ...between, ...tail].slice(4).join(":")}`;
+};
 
 function Nobody({ searched }: { searched: string | undefined }) {
   if (searched) return <Empty title={`No lease matches "${searched}"`} />;

@@ -12,7 +12,7 @@ const leftOf = (lease: GivenLease): string => {
 };
 
 /** Whether a DHCPv6 server gave it. */
-const isIPv6 = (lease: GivenLease): boolean => lease.address.includes(":");
+export const isIPv6 = (lease: GivenLease): boolean => lease.address.includes(":");
 
 /** `may`: whether the reader can make a reservation or a queue of a lease. */
 export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
@@ -49,11 +49,15 @@ export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
 function reservationOf(lease: GivenLease, may: boolean) {
   if (lease.reservation !== null)
     return (
-      <Link to="/$page" params={{ page: "dhcp-reservations" }} search={{ edit: lease.reservation }}>
+      <Link
+        to="/$page"
+        params={{ page: isIPv6(lease) ? "dhcpv6-reservations" : "dhcp-reservations" }}
+        search={{ edit: lease.reservation }}
+      >
         {lease.reservation}
       </Link>
     );
-  if (!may || isIPv6(lease)) return null;
+  if (!may) return null;
   return (
     <Link
       from="/leases"

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reservations of IPv6 addresses: hosts whose address always has the same end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from weir.fields import OBJECT_IDS, Comment, Flag, Host, Mac, Moment, Ref, Text
+from weir.kinds.declaration import Declaration
+from weir.kinds.dhcp6_server import Dhcpv6Server, end_of, length_of, taken_ends
+from weir.model.objects import ConfigObject, Kind
+from weir.model.problem import Finding
+from weir.model.rule import Rule, View, all_after, error, own, warning
+from weir.model.unique import one_for_each
+
+MAX_DUID_BYTES = 128
+"""A type and at most 128 bytes (RFC 8415, 11.1), of which Kea takes 128 in all."""
+_DUID = re.compile(r"(?:0x)?([0-9a-f]{2}(?::?[0-9a-f]{2})*)", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Dhcpv6Reservation(ConfigObject):
+    """An address that one host gets and no other. Exactly one of `duid` and `mac` says which host."""
+
+    kind: ClassVar[Kind] = "dhcpv6-reservation"
+    id: str
+    server: Annotated[
+        str, Ref("dhcpv6-server", role="DHCPv6 server", help="The server that gives it.", example="lan")
+    ]
+    address: Annotated[
+        str,
+        Host(
+            help="Its part behind the server's network, which may change; in the server's range or not.",
+            example="::10",
+        ),
+    ]
+    duid: Annotated[
+        str | None,
+        Text(
+            3 * MAX_DUID_BYTES,
+            label="DUID",
+            help="The host that calls itself so: bytes in hexadecimal. The page Leases shows it.",
+            example="00:03:00:01:02:00:5e:10:00:01",
+        ),
+    ] = None
+    mac: Annotated[
+        str | None,
+        Mac(
+            label="MAC address",
+            help="The host with this hardware address, as far as it tells it: in its DUID, or in the "
+            "link-local address that it asks from.",
+        ),
+    ] = None
+    comment: Comment = ""
+    disabled: Annotated[bool, Flag(help="It is kept, and reserves nothing.")] = False
+
+    @property
+    def name(self) -> str:
+        return self.address
+
+    @property
+    def identifier(self) -> tuple[str, str] | None:
+        """What tells the host, as Kea calls it, and its bytes in hexadecimal with colons. None where it is
+        not exactly one, or no bytes."""
+        if (self.duid is None) == (self.mac is None):
+            return None
+        if self.mac is not None:
+            return "hw-address", self.mac
+        match = _DUID.fullmatch((self.duid or "").strip())
+        found = b"" if match is None else bytes.fromhex(match[1].replace(":", ""))
+        return ("duid", found.hex(":")) if 3 <= len(found) <= MAX_DUID_BYTES else None
+
+
+def says_who(_view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:
+    if (item.duid is None) == (item.mac is None):
+        text = "one of duid and mac says which host it is for"
+        yield error("not-one-host", item, "duid", text)
+    elif item.identifier is None:
+        text = f"must be 3 to {MAX_DUID_BYTES} bytes in hexadecimal, such as 00:03:00:01:02:00:5e:10:00:01"
+        yield error("bad-identifier", item, "duid", text)
+
+
+def fits_its_server(view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:
+    """Its address is one behind the server's network that is not the router's own."""
+    server = view.document.get("dhcpv6-server", item.server)
+    if item.disabled or not isinstance(server, Dhcpv6Server):
+        return  # a reference to nothing is said already
+    if ":" not in item.address:
+        text = f"{item.address} is an IPv4 address: write the end of an IPv6 address, such as ::10"
+        yield error("not-ipv6", item, "address", text)
+        return
+    interface = view.document.interface(server.interface)
+    if interface is None:
+        return
+    if end_of(item.address) >> 128 - length_of(interface):
+        text = f"{item.address} is more than the part of an address behind the network on {interface.id}"
+        yield error("address-outside", item, "address", text)
+    elif end_of(item.address) in taken_ends(interface):
+        yield error("own-address", item, "address", f"{item.address} is the router's own on {interface.id}")
+    elif not server.gives_addresses:
+        text = f"DHCPv6 server {server.id} is stateless, and gives no addresses"
+        yield warning("stateless", item, "server", text)
+
+
+KIND = Declaration(
+    Dhcpv6Reservation,
+    singular="DHCPv6 reservation",
+    plural="DHCPv6 reservations",
+    short="dhcpv6-reservation",
+    about="Hosts whose IPv6 address by DHCP always has the same end.",
+    ids=replace(OBJECT_IDS, assigned="r"),
+    columns=("address", "duid", "mac", "server", "leased_until", "comment"),
+    named_by="address",
+    argument="reservation_id",
+    area="Services",
+    purpose="A reservation gives a host an address with the same end always, whatever its network is. The "
+    "page Leases makes one of a lease.",
+    state={"leased_until": Moment(help="Until when the host has its address; nothing while it has none.")},
+    rules=(
+        Rule("says-which-host", "dhcpv6-reservation", says_who, own("dhcpv6-reservation"), True),
+        Rule(
+            "fits-its-server-6",
+            "dhcpv6-reservation",
+            fits_its_server,
+            all_after("dhcpv6-reservation", "dhcpv6-server", "interface"),
+            True,
+        ),
+        one_for_each(
+            Dhcpv6Reservation,
+            "one IPv6 address for each host",
+            key=lambda item: None if item.disabled or not item.identifier else (item.server, item.identifier),
+            code="host-twice",
+            field="duid",
+            says=lambda item, first: f"reservation {first.id} has {first.address} for this host already",
+        ),
+        one_for_each(
+            Dhcpv6Reservation,
+            "one host for each IPv6 address",
+            key=lambda item: None if item.disabled else (item.server, item.address),
+            code="address-twice",
+            field="address",
+            says=lambda item, first: f"{item.address} is reserved already, by reservation {first.id}",
+        ),
+    ),
+)
