@@ -16,7 +16,10 @@ from tests.agent import ftp_server
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.adapters import nft
+from weir.agent.connections import Connections
+from weir.backends.backend import Comparison
 from weir.backends.firewall import FirewallBackend, FirewallWanted
+from weir.http.health import connection_checks
 from weir.kinds.connection_helper import SPOKEN, ConnectionHelper
 from weir.kinds.firewall import Firewall
 from weir.kinds.nat_rule import NatRule
@@ -203,6 +206,11 @@ def test_a_kernel_without_a_helper_is_told_and_keeps_the_other_rules(rig: Rig) -
         assert difference.wanted is not None
         assert difference.wanted.helpers == {"ftp_tcp", "pptp_tcp", "sip_tcp", "sip_udp", "tftp_udp"}
         assert not nft.refused_helper("ftp_tcp")
+        (told,) = connection_checks(Connections(lambda: "", lambda: backend.missing_helpers).to_json())
+        assert told["state"] == "warning" and "this kernel has no helper gopher for tcp" in told["message"]
+        lines = backend.explain(Comparison(backend, FirewallWanted(wanted, ())), HELPED, ())
+        wrong = {line.system for line in lines if line.field == "helpers" and not line.agrees}
+        assert len(wrong) == 2 and any("no helper gopher for tcp" in text for text in wrong)
 
 
 def test_helpers_come_and_go_with_the_rules(rig: Rig) -> None:

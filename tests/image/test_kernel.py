@@ -14,6 +14,8 @@ from types import ModuleType
 
 import pytest
 
+from weir.kinds.connection_helper import SPOKEN
+
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = ROOT / "board" / "kernel"
 FRAGMENTS = sorted((KERNEL / "fragments").glob("*.config"))
@@ -87,6 +89,13 @@ def test_the_datapath_finds_in_both_kernels_what_it_needs() -> None:
     for variant in ("vm", "appliance"):
         wanted = tool.wanted(variant)
         assert {name for name in needed if wanted.get(name) != "y"} == set()
+
+
+def test_the_appliance_has_every_helper_that_can_be_configured_without_loading_a_module() -> None:
+    """The agent's unit may load none, and nothing else asks for what translates a helper's words."""
+    wanted = tool.wanted("appliance")
+    assert {name: wanted.get(f"NF_CONNTRACK_{name.upper()}") for name in SPOKEN} == dict.fromkeys(SPOKEN, "y")
+    assert wanted.get("NFT_NAT") == "y", "it selects NF_NAT, by which NF_NAT_FTP and the others are built in"
 
 
 @pytest.mark.parametrize("path", tool.patches(), ids=[path.name for path in tool.patches()])

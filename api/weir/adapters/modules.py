@@ -28,8 +28,8 @@ def load_pppoe() -> None:
 
 
 def load_helper(helper: str) -> None:
-    """Load conntrack's helper for a protocol (`ftp`) and what translates its words, where they are modules:
-    a rule that names a helper makes the kernel load the former alone."""
+    """Load conntrack's helper for a protocol (`ftp`) and what translates its words, where they are modules: a
+    rule that names a helper makes the kernel load the former alone. The image's kernel has both built in."""
     try:
         run(["modprobe", "-q", f"nf_nat_{helper}"])
     except Problem as problem:
