@@ -20,9 +20,11 @@ from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.dns import Dns
 from weir.kinds.firewall import Firewall
 from weir.model.announcing import Announcement
+from weir.model.codec import from_json
 from weir.model.delegation import Delegated, Dhcpv6
 from weir.model.document import Document
 from weir.model.interface import Interface
+from weir.model.problem import Invalid
 from weir.model.rules import validate_all
 from weir.parts import ANNOUNCING, DHCP6, FIREWALL, NETWORK
 from weir.parts.dhcp6 import Server6Spec
@@ -74,7 +76,6 @@ def test_the_announcement_agrees_with_the_server() -> None:
         ({"first": "::1000", "last": "::1:1000"}, "too-many-addresses"),
         ({"first": "::1000", "last": "::1:0fff"}, None),
         ({"first": "0:0:0:1::", "last": "0:0:0:1::5"}, "range-outside"),
-        ({"first": "10.0.0.5"}, "not-ipv6"),
         ({"dns_servers": ("192.0.2.53",)}, "not-ipv6"),
         ({"domain": "192.0.2.53"}, "no-name"),
         ({"preferred_s": 5401}, "lifetimes"),
@@ -82,6 +83,14 @@ def test_the_announcement_agrees_with_the_server() -> None:
 )
 def test_what_a_server_may_say(said: dict[str, Any], code: str | None) -> None:
     assert codes(LAN, replace(SERVER, **said)) == ([] if code is None else [code])
+
+
+def test_an_address_is_an_end_of_one_of_ipv6_and_is_written_so() -> None:
+    body = {"id": "lan", "interface": "lan0", "first": "0:0::1:1000", "last": "::1:1fff"}
+    server = from_json("dhcpv6-server", body)
+    assert isinstance(server, Dhcpv6Server) and (server.first, server.last) == ("::1:1000", "::1:1fff")
+    with pytest.raises(Invalid, match=r"must be the end of an IPv6 address"):
+        from_json("dhcpv6-server", {**body, "first": "10.0.0.5"})
 
 
 def test_there_is_one_server_for_each_interface() -> None:
@@ -127,7 +136,6 @@ DESK = Dhcpv6Reservation("desk", "lan", "::10", duid="00:03:00:01:02:00:5e:10:00
         ({"mac": "02:00:5e:10:00:01"}, "not-one-host"),
         ({"duid": None}, "not-one-host"),
         ({"duid": "printer"}, "bad-identifier"),
-        ({"address": "10.64.0.5"}, "not-ipv6"),
         ({"address": "::1"}, "own-address"),
         ({"address": "2001:db8:64::10"}, "address-outside"),
     ],

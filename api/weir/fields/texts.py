@@ -17,6 +17,7 @@ from weir.model.address import (
     parse_end,
     parse_host,
     parse_host_or_name,
+    parse_host_part,
     parse_network,
     parse_target,
 )
@@ -97,6 +98,15 @@ class Host(_Address):
 
     def bounds(self) -> str:
         return "an address"
+
+
+class HostPart(Host):
+    """What of an IPv6 address is behind a network that may change."""
+
+    parse = staticmethod(parse_host_part)
+
+    def bounds(self) -> str:
+        return "the end of an IPv6 address"
 
 
 class HostName(Characters, Parsed):

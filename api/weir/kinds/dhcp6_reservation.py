@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Comment, Flag, Host, Mac, Moment, Ref, Text
+from weir.fields import OBJECT_IDS, Comment, Flag, HostPart, Mac, Moment, Ref, Text
 from weir.kinds.declaration import Declaration
 from weir.kinds.dhcp6_server import Dhcpv6Server, end_of, length_of, taken_ends
 from weir.model.objects import ConfigObject, Kind
@@ -32,7 +32,7 @@ class Dhcpv6Reservation(ConfigObject):
     ]
     address: Annotated[
         str,
-        Host(
+        HostPart(
             help="Its part behind the server's network, which may change; in the server's range or not.",
             example="::10",
         ),
@@ -88,10 +88,6 @@ def fits_its_server(view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:
     server = view.document.get("dhcpv6-server", item.server)
     if item.disabled or not isinstance(server, Dhcpv6Server):
         return  # a reference to nothing is said already
-    if ":" not in item.address:
-        text = f"{item.address} is an IPv4 address: write the end of an IPv6 address, such as ::10"
-        yield error("not-ipv6", item, "address", text)
-        return
     interface = view.document.interface(server.interface)
     if interface is None:
         return

@@ -15,6 +15,7 @@ from weir.fields import (
     Flag,
     Host,
     HostName,
+    HostPart,
     Many,
     Ref,
     Text,
@@ -69,7 +70,7 @@ class Dhcpv6Server(ConfigObject):
     ] = "stateful"
     first: Annotated[
         str,
-        Host(
+        HostPart(
             when=_GIVES,
             label="First address",
             help="Of those that clients get: its part behind the network, which may change.",
@@ -78,7 +79,7 @@ class Dhcpv6Server(ConfigObject):
     ] = "::1000"
     last: Annotated[
         str,
-        Host(
+        HostPart(
             when=_GIVES,
             label="Last address",
             help=f"As `first`. {MAX_ADDRESSES:,} addresses at most; when all are given there are no more.",
@@ -141,8 +142,8 @@ class Dhcpv6Server(ConfigObject):
 
 
 def end_of(text: str) -> int:
-    """An address as a number, which is its part behind the network where it has no other; 0 for IPv4."""
-    return int(IPv6Address(text)) if ":" in text else 0
+    """What of an address is behind the network, as a number."""
+    return int(IPv6Address(text))
 
 
 def network_of(interface: Interface) -> Prefix | None:
@@ -217,11 +218,6 @@ def has_a_link(view: View, server: Dhcpv6Server) -> Iterator[Finding]:
 def fits_its_network(view: View, server: Dhcpv6Server) -> Iterator[Finding]:
     """Its addresses are the ends of some in its network, and not too many."""
     interface = view.document.interface(server.interface)
-    for field, text in (("first", server.first), ("last", server.last)):
-        if ":" not in text:
-            words = f"{text} is an IPv4 address: write the end of an IPv6 address, such as ::1000"
-            yield error("not-ipv6", server, field, words)
-            return
     first, last = server.span
     if first > last:
         yield error("bad-range", server, "last", f"{server.last} is before {server.first}")

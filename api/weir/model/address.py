@@ -101,6 +101,15 @@ def parse_host(value: object) -> str:
     return parse_prefix(value).text.partition("/")[0]
 
 
+def parse_host_part(value: object) -> str:
+    """What of an IPv6 address is behind a network, such as `::1000`. Raises `Invalid`."""
+    text = parse_host(value)
+    if ":" not in text:
+        words = f"must be the end of an IPv6 address, such as ::1000, not {shown(value)}"
+        raise Invalid(words, code="bad-prefix")
+    return str(IPv6Address(text))
+
+
 def parse_network(value: object) -> str:
     """A prefix with its length, in canonical text. Raises `Invalid`."""
     text = parse_end(value)
