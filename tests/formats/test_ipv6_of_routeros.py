@@ -165,3 +165,37 @@ def test_a_network_that_is_not_announced_is_told(text: str, words: str) -> None:
     assert (line.fate, line.code) == ("warning", "not-advertised")
     assert words in line.reason
     assert not any("ra" in item for item in interfaces(report))
+
+
+SERVER_6 = (
+    "/ipv6 address\nadd address=2001:db8:64::1/64 interface=ether2\n"
+    "/ipv6 pool\nadd name=hosts prefix=2001:db8:64::2:0/112 prefix-length=128\n"
+    "add name=routers prefix=2001:db8:70::/48 prefix-length=56\n"
+    "add name=wide prefix=2001:db8:64::/64 prefix-length=128\n"
+    "/ipv6 dhcp-server\n"
+)
+
+
+def of_server_6(words: str) -> tuple[list[dict[str, object]], dict[str, str]]:
+    """The servers, and what became of the lines of servers and pools."""
+    report = import_of(SERVER_6 + f"add interface=ether2 name=six {words}\n")
+    lines = [line for line in report.lines if line.source.startswith(("/ipv6 dhcp-server", "/ipv6 pool"))]
+    return of_kind(report, "dhcpv6-server"), {line.source: f"{line.fate} {line.code}" for line in lines}
+
+
+def test_a_dhcpv6_server_gives_the_addresses_of_its_pool() -> None:
+    (server,), fates = of_server_6("address-pool=hosts lease-time=1h")
+    assert (server["interface"], server["first"], server["last"]) == ("ether2", "::2:0", "::2:ffff")
+    assert (server["valid_s"], server["preferred_s"]) == (3600, 3600)
+    ends = [*("imported ok",) * 2, *("left-out unused-pool",) * 2]
+    assert sorted(fates.values()) == ends, "pools of which nobody gets an address"
+    (server,), fates = of_server_6("address-pool=wide")
+    assert "first" not in server and server["valid_s"] == 259_200
+
+
+def test_a_dhcpv6_server_without_a_pool_tells_settings_and_one_that_delegates_is_left_out() -> None:
+    (server,), _ = of_server_6("")
+    assert server["mode"] == "stateless"
+    for words in ("address-pool=routers", "address-pool=isp", "prefix-pool=routers address-pool=hosts"):
+        servers, fates = of_server_6(words)
+        assert servers == [] and "left-out delegates" in fates.values()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from weir.formats.routeros.menus import (
     addresses,
     dhcp,
+    dhcp6,
     dhcp_relay,
     filter,
     here,
@@ -52,6 +53,8 @@ MENUS: tuple[Menu, ...] = (
     dhcp.NETWORK,
     dhcp.LEASE,
     dhcp_relay.RELAY,
+    dhcp6.POOL,
+    dhcp6.SERVER,
     services.DNS,
     services.STATIC,
     services.NTP,
@@ -81,6 +84,7 @@ def read_rows(router: Router) -> None:
     links.finish_links(router)
     dhcp.finish_relayed(router)
     dhcp.finish_pools(router)
+    dhcp6.finish_pools(router)
     services.finish_ntp(router)
     ipv6.finish_networks(router)
     nat.finish_zones(router)
