@@ -18,7 +18,7 @@ from weir.model.document import Change, Document
 from weir.model.frozen import FrozenNames
 from weir.model.objects import Pair, Queue, QueueType
 from weir.model.packed import PackedList, QueueTable
-from weir.model.packed_changes import PackedChanges, without_new_queues
+from weir.model.packed_changes import PackedChanges, outlines_of, without_new_queues
 from weir.model.prefix import WIDTH, Prefix
 from weir.model.rules import validate_all
 
@@ -189,6 +189,8 @@ def test_packed_changes_and_the_document_after_them_are_as_others(
     plain = [Change(item.kind, item.id, document.get(item.kind, item.id), item.new) for item in given]
     assert list(changes) == [item for item in plain if item.old != item.new]
     for some in (changes, plain, PackedChanges(item for item in given if item.new is not None)):
+        outlines = [(change.kind, change.id, change.new is None) for change in some]
+        assert list(outlines_of(some)) == outlines
         found = [change.id for change in without_new_queues(some)]
         assert found == [change.id for change in some if change.kind != "queue" or change.new is None]
     names = {item.name for item in [*document.queues(), *later]}

@@ -12,10 +12,13 @@ import pytest
 from tests.service.router import ANNA, Router, queue
 from weir.model.objects import Pair, Queue
 from weir.model.packed_changes import PackedChanges
-from weir.model.problem import Conflict, Unsupported
+from weir.model.problem import Conflict, Invalid, NotFound, PreconditionFailed, Problem, Unsupported
 from weir.service.configuration import ConfigService
+from weir.service.edits import expected_changes_of
 from weir.service.imports import ImportService
+from weir.service.packed_edits import PackedEdits
 from weir.service.running_document import Running
+from weir.service.types import ABSENT, ANYTHING, Edit
 
 MANY = 3000
 FEW_OBJECTS = 1500
@@ -137,3 +140,33 @@ def test_a_report_of_thousands_is_refused_when_the_configuration_moved_on(
     with pytest.raises(Conflict, match="read the file again"):
         imports.commit(ANNA, report.id, "", None)
     router.agree()
+
+
+def test_what_packed_edits_expect_is_checked_as_that_of_others(router: Router) -> None:
+    """A queue that is there and one that is not: put and deleted, with each thing that can be expected."""
+    router.put(queue("q1"))
+    head = router.service.config.get(ANNA, "queue", "q1")
+    edits = [
+        Edit("queue", name, new, expects)
+        for name in ("q1", "q2")
+        for new in (Queue(name, name, comment="new"), None)
+        for expects in (ABSENT, ANYTHING, head.etag, "r999")
+    ]
+    said = []
+    for some in [*([edit] for edit in edits), [edits[1], edits[5]]]:
+        both = [_refusal_of(router, given) for given in (some, PackedEdits(some))]
+        assert both[0] == both[1]
+        said.append(both[0])
+    assert {kind for kind, _ in said} == {"", Conflict, NotFound, PreconditionFailed, Invalid}
+
+
+def _refusal_of(router: Router, edits: Any) -> tuple[Any, str]:
+    with (
+        router.service.config.document(ANNA) as document,
+        router.service.config._store.reading() as transaction,
+    ):
+        try:
+            expected_changes_of(edits, document, transaction)
+        except Problem as problem:
+            return type(problem), problem.message
+    return "", ""

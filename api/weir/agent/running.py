@@ -24,7 +24,7 @@ from weir.compiler import Earlier, Missed, Plan, SlotAllocation, nothing_compile
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
 from weir.model.objects import Kind
-from weir.model.packed_changes import PackedChanges
+from weir.model.packed_changes import PackedChanges, outlines_of
 from weir.model.problem import Finding, Invalid, Problem
 from weir.model.rules import rewrites_queues, validate
 
@@ -336,15 +336,11 @@ class RunningConfiguration:
 def completed(changes: Sequence[Change], document: Document) -> Sequence[Change]:
     """Changes with the `old` that this process holds; the sender's is not asked for. Raises `Invalid`."""
     seen = defaultdict[Kind, set[str]](set)
-    for change in changes:
-        of_kind = seen[change.kind]
-        if change.id in of_kind:
-            raise Invalid(
-                f"{change.kind} {change.id} is changed twice",
-                code="twice",
-                path=f"{change.kind}/{change.id}",
-            )
-        of_kind.add(change.id)
+    for kind, object_id, _ in outlines_of(changes):
+        if object_id in seen[kind]:
+            path = f"{kind}/{object_id}"
+            raise Invalid(f"{kind} {object_id} is changed twice", code="twice", path=path)
+        seen[kind].add(object_id)
     if isinstance(changes, PackedChanges):
         return changes.against(document.copy())
     held = document.get

@@ -40,13 +40,13 @@ class Scope:
         self.dst = dst
         self._index: PrefixClaims | None = None
 
-    def part_of(self, packed: int) -> Iterable[int]:
-        """The part of a child's prefix that lies in this scope.
+    @property
+    def takes_any_address(self) -> bool:
+        """A parent that names an interface does not restrict its children's addresses: they are behind it."""
+        return self.everything or bool(self.interfaces)
 
-        A parent that names an interface does not restrict its children's addresses: they are behind it.
-        """
-        if self.everything or self.interfaces:
-            return (packed,)
+    def part_of(self, packed: int) -> Iterable[int]:
+        """The part of a child's prefix that lies in this scope, which does not take any address."""
         if self._index is None:
             self._index = PrefixClaims()
             for own in self.prefixes:
@@ -85,9 +85,9 @@ def claim_of(queue: Queue, within: Scope) -> Claim:
         same = dst == within.dst
         scope = Scope(within.prefixes, within.interfaces, within.everything, dst)
         return Claim(below=within if same else scope)
-    prefixes: list[int] = []
-    for packed in packed_targets(queue):
-        prefixes.extend(within.part_of(packed))
+    prefixes = packed_targets(queue)
+    if not within.takes_any_address:
+        prefixes = [part for packed in prefixes for part in within.part_of(packed)]
     own_prefixes = tuple(prefixes) if len(prefixes) < 2 else tuple(dict.fromkeys(prefixes))
     own_interfaces = tuple(
         ifname for ifname in interface_targets(queue) if within.everything or ifname in within.interfaces

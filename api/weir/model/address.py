@@ -10,6 +10,7 @@ from weir.model.limits import INTERFACE_ID
 from weir.model.prefix import (
     WIDTH,
     Prefix,
+    canonical_prefix,
     is_length,
     looks_like_prefix,
     parse_prefix,
@@ -32,7 +33,7 @@ def parse_end(value: object) -> str:
     if not isinstance(value, str):
         raise Invalid(f"must be a prefix or an interface name, not {shown(value)}", code="bad-prefix")
     if looks_like_prefix(value):
-        return parse_prefix(value).text
+        return canonical_prefix(value)
     if INTERFACE_ID.fullmatch(value):
         return value
     raise Invalid(

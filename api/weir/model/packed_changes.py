@@ -12,6 +12,9 @@ from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Kind, Queue
 from weir.model.packed import LazyList, PackedList, QueueKit
 
+Outline = tuple[Kind, str, bool]
+"""Kind and id of what changes, and whether it goes."""
+
 
 class PackedChanges(LazyList[Change]):
     """`old` is what a document holds, nothing without one.
@@ -57,6 +60,16 @@ class PackedChanges(LazyList[Change]):
         queue_id, values = self._queues.values(place)
         queue_id = intern(queue_id)  # who looks twice, or knows the id from elsewhere, makes no copy of it
         return Change("queue", queue_id, self._document.queue(queue_id), self._queues.new(queue_id, values))
+
+    def outlines(self) -> Iterator[Outline]:
+        """Of each change what it is about."""
+        for place in self._places:
+            if place >= 0:
+                queue_id, values = self._queues.values(place)
+                yield "queue", queue_id, values is None
+            else:
+                change = self._others[~place]
+                yield change.kind, change.id, change.new is None
 
     def without_new_queues(self) -> Iterator[Change]:
         """All but those that make or change a queue."""
@@ -106,6 +119,13 @@ def more_queues(changes: Iterable[Change]) -> int:
     return sum(
         (change.new is not None) - (change.old is not None) for change in changes if change.kind == "queue"
     )
+
+
+def outlines_of(changes: Iterable[Change]) -> Iterator[Outline]:
+    """Of each change what it is about; of packed ones no queue is made for it."""
+    if isinstance(changes, PackedChanges):
+        return changes.outlines()
+    return ((change.kind, change.id, change.new is None) for change in changes)
 
 
 def without_new_queues(changes: Iterable[Change]) -> Iterator[Change]:

@@ -43,27 +43,41 @@ def expected_changes_of(
     Raises `PreconditionFailed`, `Conflict` (`exists`), `NotFound`, `Invalid` (`edited-twice`).
     """
     seen: set[tuple[str, str]] = set()
-    for edit in edits:
-        if (edit.kind, edit.id) in seen:
-            path = f"{edit.kind}/{edit.id}"
+    for kind, object_id, deletes, expects in _expectations(edits):
+        key = (kind, object_id)
+        if key in seen:
+            path = f"{kind}/{object_id}"
             raise Invalid(f"{path} is changed twice at once", code="edited-twice", path=path)
-        seen.add((edit.kind, edit.id))
-        require_expected(edit, document.get(edit.kind, edit.id) is not None, transaction)
+        seen.add(key)
+        exists = object_id in document.of_kind(kind)
+        _require_expected(kind, object_id, expects, deletes, exists, transaction)
     return changes_of(edits, document)
+
+
+def _expectations(edits: Sequence[Edit]) -> Iterable[tuple[Kind, str, bool, str]]:
+    """Of each edit the kind, the id, whether it deletes, and what it expects; none of packed ones is made."""
+    if isinstance(edits, PackedEdits):
+        return edits.expectations()
+    return ((edit.kind, edit.id, edit.new is None, edit.expects) for edit in edits)
 
 
 def require_expected(edit: Edit, exists: bool, transaction: ReadTransaction) -> None:
     """Raises `PreconditionFailed`, `Conflict` (`exists`), `NotFound`."""
-    path = f"{edit.kind}/{edit.id}"
-    if edit.expects == ABSENT:
-        if exists:
-            raise Conflict(f"there is already a {edit.kind} {edit.id!r}", code="exists", path=path)
-    elif edit.expects == ANYTHING:
-        if not exists and edit.new is None:
-            raise NotFound(f"there is no {edit.kind} {edit.id!r}", path=path)
-    else:
-        version = transaction.version_now(edit.kind, edit.id)
-        if version is None:
-            raise NotFound(f"there is no {edit.kind} {edit.id!r} any more", path=path)
-        if etag_of(version) != edit.expects:
-            raise PreconditionFailed(f"{edit.kind} {edit.id!r} was changed by somebody else", path=path)
+    _require_expected(edit.kind, edit.id, edit.expects, edit.new is None, exists, transaction)
+
+
+def _require_expected(
+    kind: Kind, object_id: str, expects: str, deletes: bool, exists: bool, transaction: ReadTransaction
+) -> None:
+    if (expects == ANYTHING and not (deletes and not exists)) or (expects == ABSENT and not exists):
+        return
+    path = f"{kind}/{object_id}"
+    if expects == ABSENT:
+        raise Conflict(f"there is already a {kind} {object_id!r}", code="exists", path=path)
+    if expects == ANYTHING:
+        raise NotFound(f"there is no {kind} {object_id!r}", path=path)
+    version = transaction.version_now(kind, object_id)
+    if version is None:
+        raise NotFound(f"there is no {kind} {object_id!r} any more", path=path)
+    if etag_of(version) != expects:
+        raise PreconditionFailed(f"{kind} {object_id!r} was changed by somebody else", path=path)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from weir.model.document import Change, Document
+from weir.model.objects import Kind
 from weir.model.packed import LazyList
 from weir.model.packed_changes import PackedChanges
 from weir.service.types import Edit
@@ -35,6 +36,11 @@ class PackedEdits(LazyList[Edit]):
     def __iter__(self) -> Iterator[Edit]:
         for change, expects in zip(self._changes, self._expects, strict=True):
             yield Edit(change.kind, change.id, change.new, expects)
+
+    def expectations(self) -> Iterator[tuple[Kind, str, bool, str]]:
+        """Of each edit the kind, the id, whether it deletes, and what it expects."""
+        for outline, expects in zip(self._changes.outlines(), self._expects, strict=True):
+            yield *outline, expects
 
     def changes(self, document: Document) -> PackedChanges:
         """What they come down to on a document as it is now."""

@@ -8,6 +8,7 @@ from dataclasses import fields
 
 from weir.model.document import Change
 from weir.model.objects import Kind, Queue
+from weir.model.packed_changes import without_new_queues
 from weir.model.problem import Forbidden
 from weir.model.scope import RANK
 from weir.service.permissions import NEEDED
@@ -53,7 +54,7 @@ def require_admin(by: Principal, changes: Sequence[Change]) -> None:
     administrator makes it: who could add a key to somebody's account could do all that he may."""
     if RANK.get(by.scope, 0) >= RANK["admin"]:
         return
-    for change in changes:
+    for change in without_new_queues(changes):
         if change.kind in ADMIN_KINDS:
             text = (
                 f"{change.kind} {change.id!r} is changed by administrators only; your scope is {by.scope!r}"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from weir.model.document import Change
+from weir.model.packed_changes import outlines_of
 from weir.model.problem import Conflict, Invalid
 from weir.model.rules import validate
 from weir.service.request import Request
@@ -106,7 +107,7 @@ def prepare(read: Read, request: Request, running: Running) -> Prepared:
     """Validate what was read; nobody waits. Raises `Invalid`."""
     trial = tried(read.changes, request, running)
     trial.make_ready()
-    return Prepared(read, trial, frozenset((change.kind, change.id) for change in read.changes))
+    return Prepared(read, trial, frozenset((kind, name) for kind, name, _ in outlines_of(read.changes)))
 
 
 def catch_up(prepared: Prepared, request: Request, store: ConfigStore) -> Prepared:
