@@ -147,4 +147,4 @@ def test_who_may_have_ports_opened_is_told_unless_servers_are_named() -> None:
     assert [(item.severity, item.path) for item in told] == [
         ("notice", "firewall/firewall/helpers[1].servers")
     ]
-    assert "the servers of SIP" in told[0].message
+    assert "the helper of SIP is for all servers" in told[0].message

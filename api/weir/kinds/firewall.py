@@ -112,8 +112,9 @@ _OPENS_PORTS = ("ftp", "sip")
 def helper_servers(_view: View, firewall: Firewall) -> Iterator[Finding]:
     for place, row in enumerate(firewall.helpers):
         if row.helper in _OPENS_PORTS and not row.servers:
-            text = "whatever a program inside says to any server there can open ports of its host to that "
-            text += f"server: name the servers of {SPOKEN[row.helper].title} where they are known"
+            title = SPOKEN[row.helper].title
+            text = f"the helper of {title} is for all servers, and any that a program inside is made to "
+            text += "speak with may reach ports of its host: name the servers where you know them"
             yield notice("helper-for-all-servers", firewall, f"helpers[{place}].servers", text)
 
 
