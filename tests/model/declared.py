@@ -132,6 +132,11 @@ def _(_field: fields.Host) -> Values:
 
 
 @values_of.register
+def _(_field: fields.HostPart) -> Values:
+    return ("::1", "::7", "::1000", "1::")
+
+
+@values_of.register
 def _(_field: fields.HostName) -> Values:
     return ("time.example.net", "192.0.2.1")
 
