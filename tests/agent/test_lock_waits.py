@@ -7,15 +7,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from lab import netns
+from lab import ills
 from tests.agent.attached import programs
 from tests.agent.refusals import why_not_looked_at
 from tests.agent.rig import Rig, lan, running, wan
@@ -28,29 +26,8 @@ from weir.model.interface import Interface
 from weir.probes.lock_rows import LockRows
 
 NAMES = {"locks_begin", "locks_end"}
-FILTERS = 2000
 IN_A_ROW = 50
 """Looks without a program: one alone may meet the moment in which they are attached."""
-_SENDER = """
-import ctypes, os, socket, sys, time
-os.sched_setaffinity(0, {int(sys.argv[1])})
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))  # at once, also where others use the machine
-one = socket.socket(type=socket.SOCK_DGRAM)
-one.connect(("192.0.2.2", 9))
-class Message(ctypes.Structure):  # struct mmsghdr
-    _fields_ = [("words", ctypes.c_uint64 * 8)]
-payload = ctypes.create_string_buffer(10)
-vector = (ctypes.c_uint64 * 2)(ctypes.addressof(payload), 10)
-many = (Message * 256)()
-for message in many:
-    message.words[2], message.words[3] = ctypes.addressof(vector), 1
-send = ctypes.CDLL(None).sendmmsg
-while True:
-    late_s = time.monotonic() % 0.05
-    if late_s > 0.02:
-        time.sleep(0.05 - late_s)
-    send(one.fileno(), many, 256, 0)
-"""
 
 
 def is_told() -> str:
@@ -69,47 +46,14 @@ needs_two = pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core waits
 def rig() -> Iterator[Rig]:
     if why := is_told():
         pytest.skip(why)
-    with running("--look-interval-s", "1") as made:
+    with running("--look-interval-s", "1") as made, ills.locked_port(made.router):
         made.commit(lan(), wan())
-        netns.ip(
-            made.router,
-            [
-                "link add held0 numtxqueues 4 type veth peer held1",
-                "addr add 192.0.2.1/24 dev held0",
-                "link set held0 up",
-                "link set held1 up",
-                "neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev held0",
-            ],
-        )
         yield made
-
-
-@contextmanager
-def senders(rig: Rig) -> Iterator[None]:
-    """One for each of two cores, as fast as they can for the same 20 of each 50 ms."""
-    with ExitStack() as stack:
-        for core in (0, 1):
-            command = [sys.executable, "-c", _SENDER, str(core)]
-            process = rig.spawn(f"sender{core}", command, netns.entering(rig.router))
-            stack.callback(process.wait)
-            stack.callback(process.send_signal, signal.SIGKILL)
-        yield
-
-
-def crowd(rig: Rig) -> None:
-    """Each packet is compared with so many filters under the root's one lock."""
-    made = ["qdisc replace dev held0 root handle 1: htb default 1"]
-    made.append("class add dev held0 parent 1: classid 1:1 htb rate 10gbit quantum 60000")
-    head = "filter add dev held0 parent 1: protocol ip prio 1 u32 match ip dst"
-    made += [f"{head} 198.51.{number >> 8}.{number & 255} flowid 1:1" for number in range(FILTERS)]
-    batch = rig.folder / "crowd"
-    batch.write_text("\n".join(made) + "\n")
-    rig.run("tc", "-batch", str(batch))
 
 
 def shares(rig: Rig) -> tuple[float, dict[str, Any]]:
     """What the tool says of spin locks while both send: the share of the core that spins most."""
-    with senders(rig):
+    with ills.lock_senders(rig.router):
         wanted = {"tool": "lock-waits", "arguments": {"seconds": 3}, "by": "admin"}
         _, (output,) = rig.agent.call_for_fds("tool_start", wanted)
         with os.fdopen(output, "rb") as file:
@@ -145,7 +89,7 @@ def most_share(rig: Rig) -> float:
 
 @needs_two
 def test_the_tool_sees_cores_that_wait_for_a_root_lock_and_few_without(rig: Rig) -> None:
-    crowd(rig)
+    ills.long_root(rig.router)
     sick, spins = shares(rig)
     rig.run("tc", "qdisc", "del", "dev", "held0", "root")
     healed, _ = shares(rig)
@@ -158,8 +102,8 @@ def test_the_tool_sees_cores_that_wait_for_a_root_lock_and_few_without(rig: Rig)
 @needs_two
 def test_a_root_lock_is_found_by_its_waits_until_the_port_has_none(rig: Rig) -> None:
     """A shaper leaves the root that others made; the agent names it with the command that removes it."""
-    crowd(rig)
-    with senders(rig):
+    ills.long_root(rig.router)
+    with ills.lock_senders(rig.router):
         said = until("the finding", lambda: sentences(rig).get("lock-wait"))
         remedies = [item["id"] for item in found(rig, "lock-wait")["remedies"]]
         sick = most_share(rig)
@@ -181,14 +125,14 @@ def test_a_root_lock_is_found_by_its_waits_until_the_port_has_none(rig: Rig) -> 
 
 @needs_two
 def test_the_agents_window_has_what_each_core_waited(rig: Rig) -> None:
-    crowd(rig)
+    ills.long_root(rig.router)
     watch = LockWatch(1.0, lambda: LockRows(str(find_library())))
 
     def longest_ns() -> int:
         window = watch.found()
         return max((row.wait_ns for row in window.rows), default=0) if window else 0
 
-    with senders(rig):
+    with ills.lock_senders(rig.router):
         watch.start()
         until("a window in which cores waited", lambda: longest_ns() > 100_000)
     watch.stop()

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab import netns
-from tests.agent.crowd import PORT, ROUTER, listeners
+from lab import ills, netns
+from lab.ills import PORT
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
 from weir.agent.lookup_times import EVERY_LOOKS, LookupTimes
@@ -25,8 +24,8 @@ from weir.probes.lookup_meter import LookupMeter, RouteTimes, route_count
 
 ROUTES = int(os.environ.get("WEIR_ROUTES", "100000"))
 """A million take a minute, and are a finding."""
-MILLION = 1_000_000
 CROWD = 2000
+ROUTER = "10.64.0.1"
 
 
 @pytest.fixture(scope="module")
@@ -64,24 +63,15 @@ def slow_lookups(rig: Rig) -> str:
     return next((item["sentence"] for item in found if item["code"] == "slow-route-lookup"), "")
 
 
-def test_random_destinations_take_longer_in_a_full_table(rig: Rig, tmp_path: Path) -> None:
+def test_random_destinations_take_longer_in_a_full_table(rig: Rig) -> None:
     before = measured(rig)
     empty = before["route, random ones"]
     assert 0 < empty["took_ns"] < 1000 and empty["entries"] < 100
-    chosen = random.Random(1)
-    places = {
-        (chosen.randrange(11, 100), chosen.randrange(256), chosen.randrange(256)) for _ in range(ROUTES)
-    }
-    batch = tmp_path / "routes"
-    batch.write_text("".join(f"route add {a}.{b}.{c}.0/24 via 203.0.113.1\n" for a, b, c in places))
-    rig.run("ip", "-batch", str(batch))
-    try:
+    with ills.many_routes(rig.router, "203.0.113.1", ROUTES) as count:
         full = measured(rig)
-        if ROUTES >= MILLION:
+        if ROUTES >= ills.MANY:
             print(until("the finding", lambda: slow_lookups(rig)))
-    finally:
-        rig.run("ip", "route", "flush", "via", "203.0.113.1")
-    assert full["route, random ones"]["entries"] == empty["entries"] + len(places)
+    assert full["route, random ones"]["entries"] == empty["entries"] + count
     assert full["route, random ones"]["took_ns"] > 1.3 * empty["took_ns"]
     assert full["route, random ones"]["took_ns"] > full["route, one destination"]["took_ns"]
     until("no finding", lambda: not slow_lookups(rig))
@@ -93,10 +83,10 @@ def test_random_destinations_take_longer_in_a_full_table(rig: Rig, tmp_path: Pat
 
 def test_a_crowd_of_sockets_takes_longer_than_one_in_tool_and_finding(rig: Rig) -> None:
     address = f"{ROUTER}:{PORT}"
-    with listeners(rig, 1):
+    with ills.listeners(rig.router, ROUTER, 1):
         one = measured(rig)[f"listener {address}"]
     assert one["took_ns"] < 3000 and one["entries"] == 1
-    with listeners(rig, CROWD):
+    with ills.listeners(rig.router, ROUTER, CROWD):
         crowd = measured(rig)[f"listener {address}"]
         assert crowd["took_ns"] > 5 * max(one["took_ns"], 1000) and crowd["entries"] == CROWD
 

@@ -7,19 +7,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab import netns
+from lab import ills
 from tests.agent.attached import programs
-from tests.agent.crowd import PORT, ROUTER, listeners, send_syns
 from tests.agent.refusals import why_not_looked_at
 from tests.agent.rig import Rig, lan, running, wan
 from tests.datapath import bpf_run
@@ -33,22 +31,10 @@ from weir.probes.softirq_rows import STEPS, SoftirqRows, quantile_ns, step_ns
 
 ROOT = Path(__file__).resolve().parents[2]
 SYNS = 500
-CROWD = 8000
+ROUTER = "10.64.0.1"
 IN_A_ROW = 50
 """Looks without a program: one alone may meet the moment in which they are attached."""
 NAMES = {f"tp_btf_{what}" for what in ("raised", "entered", "left", "polled")}
-_BURSTS = """
-import os, socket, sys, time
-os.sched_setaffinity(0, {0})
-address = (sys.argv[1], int(sys.argv[2]))
-while True:
-    held = [socket.socket() for _ in range(15)]
-    for one in held:
-        one.setblocking(False); one.connect_ex(address)
-    for one in held:
-        one.close()
-    time.sleep(0.012)
-"""
 _PROBE = """
 import sys
 from weir.probes.dropped_rows import DroppedRows
@@ -61,18 +47,10 @@ for counts in (SoftirqRows, DroppedRows, LockRows):
 LookupMeter(sys.argv[1]).routes()
 print("ok")
 """
-_PACED = """
-import os, socket
-os.sched_setaffinity(0, {1})
-one = socket.socket(type=socket.SOCK_DGRAM)
-while True:
-    one.sendto(bytes(1000), ("192.0.2.2", 9))
-"""
-
-
 _HOG = """
 import os, sys
 os.sched_setaffinity(0, {int(sys.argv[1])})
+print("ready", flush=True)
 while True:
     pass
 """
@@ -93,7 +71,7 @@ def library(rig: Rig) -> str:
 def runs_of_syns(rig: Rig) -> dict[str, Any]:
     """What the tool says of NET_RX when the client sends SYNs after its first word."""
     wanted = {"tool": "softirqs", "arguments": {"seconds": 3}, "by": "admin"}
-    sender = threading.Thread(target=send_syns, args=(rig, SYNS))
+    sender = threading.Thread(target=ills.send_syns, args=(rig.client_ns, ROUTER, SYNS))
     _, (output,) = rig.agent.call_for_fds("tool_start", wanted)
     events = []
     with os.fdopen(output, "rb") as file:
@@ -108,10 +86,10 @@ def runs_of_syns(rig: Rig) -> dict[str, Any]:
 
 
 def test_the_tool_sees_each_syn_that_walks_a_crowd_and_none_without(rig: Rig) -> None:
-    with listeners(rig, 1):
+    with ills.listeners(rig.router, ROUTER, 1):
         before = runs_of_syns(rig)
     assert before["run_long"] <= 20
-    with listeners(rig, CROWD):
+    with ills.listeners(rig.router, ROUTER):
         sick = runs_of_syns(rig)
     assert sick["run_long"] >= 450
     assert sick["run_most_us"] > 131
@@ -129,46 +107,16 @@ def findings(rig: Rig) -> dict[str, str]:
 
 def test_long_runs_for_few_packets_are_a_finding_until_the_crowd_is_gone(rig: Rig) -> None:
     def is_found() -> str:
-        send_syns(rig, 100)
+        ills.send_syns(rig.client_ns, ROUTER, 100)
         return findings(rig).get("long-softirq", "")
 
-    with listeners(rig, CROWD):
+    with ills.listeners(rig.router, ROUTER):
         said = until("the finding", is_found)
     assert said.startswith("NET_RX works 131 us and more on few packets")
-    until("it is over", lambda: send_syns(rig, 100) or "long-softirq" not in findings(rig))
-
-
-@contextmanager
-def program(rig: Rig, text: str, *arguments: str, namespace: str) -> Iterator[None]:
-    command = [sys.executable, "-c", text, *arguments]
-    process = rig.spawn("program", command, netns.entering(namespace))
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-
-
-@contextmanager
-def paced_port(rig: Rig) -> Iterator[None]:
-    """A port of core 1 whose packets wait for timers, and packets of the client that core 1 receives."""
-    rig.run(*["ip", "link", "add", "paced0", "type", "veth", "peer", "name", "paced1"])
-    try:
-        for command in (
-            "ip address add 192.0.2.1/24 dev paced0",
-            "ip link set paced0 up",
-            "ip link set paced1 up",
-            "ip neighbor add 192.0.2.2 lladdr 02:00:00:00:00:02 dev paced0",
-            "tc qdisc replace dev paced0 root tbf rate 20mbit burst 3kb limit 30kb",
-        ):
-            rig.run(*command.split())
-        queues = "/sys/class/net/lan0/queues/rx-*/rps_cpus"
-        steer = f"mount -t sysfs sysfs /sys; for queue in {queues}; do echo 2 >$queue; done"
-        rig.run("unshare", "--mount", "sh", "-c", steer)
-        with program(rig, _PACED, namespace=rig.router):
-            yield
-    finally:
-        rig.run("ip", "link", "delete", "paced0")
+    until(
+        "it is over",
+        lambda: ills.send_syns(rig.client_ns, ROUTER, 100) or "long-softirq" not in findings(rig),
+    )
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core receives, the other sends")
@@ -176,9 +124,8 @@ def test_packets_that_wait_behind_a_crowd_are_a_finding_that_names_it(rig: Rig) 
     def said() -> str:
         return findings(rig).get("softirq-late", "")
 
-    bursts = (_BURSTS, ROUTER, str(PORT))
-    with paced_port(rig), program(rig, *bursts, namespace=rig.client_ns):
-        with listeners(rig, CROWD):
+    with ills.paced_port(rig.router, "lan0"), ills.syn_bursts(rig.client_ns, ROUTER):
+        with ills.listeners(rig.router, ROUTER):
             sick = until("the finding", said)
         print(sick)
         assert re.search(r"wait for 1 ms and more, .* on core 1 behind NET_RX, when .+ was to run", sick)
@@ -190,13 +137,13 @@ def test_programs_that_take_every_core_make_no_run_long(rig: Rig) -> None:
     watch = SoftirqWatch(1.0, lambda: SoftirqRows(library(rig)), Counters().core_times)
 
     def window() -> SoftirqWindow | None:
-        send_syns(rig, 20)
+        ills.send_syns(rig.client_ns, ROUTER, 20)
         found = watch.found()
         return found if found and any(row.vector == "NET_RX" for row in found.rows) else None
 
     with ExitStack() as stack:
         for core in os.sched_getaffinity(0):
-            stack.enter_context(program(rig, _HOG, str(core), namespace=rig.router))
+            stack.enter_context(ills.program(rig.router, _HOG, str(core)))
         watch.start()
         stack.callback(watch.stop)
         found = until("a window in which packets came", window)
@@ -219,12 +166,12 @@ def test_a_kernel_without_types_of_its_own_counts_the_same(rig: Rig, untyped: bo
     rows = SoftirqRows(library(rig), untyped=untyped)
     try:
         rows.watch(True)
-        send_syns(rig, 200)
+        ills.send_syns(rig.client_ns, ROUTER, 200)
         rows.watch(False)
         before = rows.read()
         assert sum(row.ran for row in before if row.vector == "NET_RX") >= 200
         assert sum(row.packets for row in before if row.vector == "NET_RX") >= 400
-        send_syns(rig, 50)
+        ills.send_syns(rig.client_ns, ROUTER, 50)
         assert rows.read() == before
         for vector, steps in rows.read_steps().items():
             assert sum(steps.waits) == sum(row.waited for row in before if row.vector == vector)
