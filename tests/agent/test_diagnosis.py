@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from lab import netns
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
+from weir.adapters import link_queues
 from weir.kinds.tuning import Tuning
 
 OF_THE_MACHINE = ("control-plane-starved", "backlog-full", "one-core-works", "softirq-late", "long-softirq")
@@ -150,6 +152,16 @@ def test_neither_an_idle_router_nor_one_under_load_is_ill(rig: Rig) -> None:
     rig.rate_bps("upload", 500_000_000)
     until("it was looked at ten times", lambda: answer(rig)["samples"] > before + 10)
     assert found(rig) == set()
+
+
+def test_what_a_card_received_is_what_ip_tells(rig: Rig) -> None:
+    """In the agent's own network namespace, wherever /sys is of another one."""
+    rig.rate_bps("upload", 5_000_000)
+    with netns.inside(rig.router):
+        cards = {link.name: link_queues.received(link.ifindex) for link in link_queues.link_queues()}
+    (shown,) = rig.json("ip", "-j", "-s", "link", "show", "dev", "lan0")
+    told = shown["stats64"]["rx"]
+    assert cards["lan0"] == (told["packets"], told["over_errors"]) and told["packets"] > 100
 
 
 def test_what_this_namespace_cannot_see_is_said_with_the_reason(rig: Rig) -> None:

@@ -139,6 +139,7 @@ SICK: dict[str, tuple[str, str, Look]] = {
         "wan0",
         lambda step: {
             "cores": cores(step, {"packets": 500_000}),
+            "ports": {},
             "drop_reasons": drops(1.0, NEIGH_FAILED=101, IP_CSUM=30),
         },
     ),
@@ -157,6 +158,10 @@ HEALTHY: dict[str, Look] = {
     "packets wait on a core that is full of packets": lambda step: {
         "cores": cores(step, IDLE, {"softirq": 95}, {"softirq": 95}),
         "softirqs": softirq("NET_RX", late=900),
+    },
+    "the stack drops little of what came, most of it on the fast path": lambda step: {
+        "cores": cores(step, {"packets": 500_000}),
+        "drop_reasons": drops(1.0, NEIGH_FAILED=101),
     },
     "a few packets wait": lambda step: {
         "cores": cores(step, HALF, HALF),
@@ -302,7 +307,7 @@ def test_a_finding_about_softirqs_names_who_ran() -> None:
 
 def test_a_finding_about_drops_names_the_reason_with_most_packets() -> None:
     sick = [
-        well(step, cores=cores(step, HALF), drop_reasons=drops(1.0, IP_RPFILTER=150, A_NEW_ONE=400))
+        well(step, cores=cores(step, HALF), ports={}, drop_reasons=drops(1.0, IP_RPFILTER=150, A_NEW_ONE=400))
         for step in range(5)
     ]
     [said] = findings_json(judged(sick), sick[-1])["findings"]

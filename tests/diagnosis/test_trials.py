@@ -7,18 +7,20 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.diagnosis.samples import cores, judged, unseen, well
-from weir.diagnosis.sample import Sample
+from weir.diagnosis.sample import Port, Sample
 from weir.diagnosis.trial import LOOKS, MISSED, Trial
 
 SICK = {"softirq": 95, "squeezed": 500, "packets": 900_000}
 WELL = {"softirq": 60, "packets": 300_000}
 QUIET = {"softirq": 1, "packets": 10}
 BEGUN = 6
+NO_CARD = {"eth0": Port(4, "mq", 0, 0)}
 
 
 def tried(after: Callable[[int], Sample], looks: int = LOOKS + 1, remedy: str = "spread") -> Trial:
     """A remedy against one core that does all the work, and what the looks after it show."""
-    found = judged([well(step, cores=cores(step, SICK, QUIET, QUIET)) for step in range(1, BEGUN)])
+    sick = [well(step, cores=cores(step, SICK, QUIET, QUIET), ports=NO_CARD) for step in range(1, BEGUN)]
+    found = judged(sick)
     (held,) = found.raised()
     trial = found.begin_trial(held, remedy, 7, 1)
     for step in range(looks):
@@ -26,8 +28,8 @@ def tried(after: Callable[[int], Sample], looks: int = LOOKS + 1, remedy: str = 
     return trial
 
 
-def then(*kinds: dict[str, int]) -> Callable[[int], Sample]:
-    """Counters that go on growing, each by its new rate."""
+def then(*kinds: dict[str, int], card: int = 0) -> Callable[[int], Sample]:
+    """Counters that go on growing, each by its new rate; `card`: what a card receives in a period."""
     base = cores(BEGUN - 1, SICK, QUIET, QUIET)
 
     def sample(step: int) -> Sample:
@@ -36,7 +38,7 @@ def then(*kinds: dict[str, int]) -> Callable[[int], Sample]:
             type(new)(*(a + b for a, b in zip(_fields(old), _fields(new), strict=True)))
             for old, new in zip(base, grown, strict=True)
         )
-        return well(BEGUN + step, cores=summed)
+        return well(BEGUN + step, cores=summed, ports={"eth0": Port(4, "mq", card * (step + 1), 0)})
 
     return sample
 
@@ -57,6 +59,10 @@ def test_there_is_no_change_when_it_is_still_seen() -> None:
 def test_it_is_not_known_when_the_load_is_gone_as_well() -> None:
     trial = tried(then(QUIET, QUIET, QUIET))
     assert trial.outcome == "unknown" and "so is the load" in trial.sentence
+
+
+def test_what_xdp_takes_is_load_although_no_core_counts_it() -> None:
+    assert tried(then(QUIET, QUIET, QUIET, card=10_000_000)).outcome == "helped"
 
 
 def test_it_is_not_known_where_the_remedy_hides_the_sign() -> None:

@@ -13,12 +13,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from weir.adapters import kernel_counters, listeners
 from weir.adapters.kernel_counters import Counters
-from weir.adapters.link_queues import LinkQueues, link_queues
+from weir.adapters.link_queues import LinkQueues, link_queues, received
 from weir.agent.lookup_times import LookupTimes
 from weir.agent.watch import Watch
 from weir.diagnosis.figures import in_figures
@@ -32,7 +31,6 @@ from weir.wire.server import Handler, Peer
 
 log = logging.getLogger(__name__)
 
-OVERRUNS = ("rx_missed_errors", "rx_fifo_errors")
 SELDOM = 12
 """Samples between looks at what is a fact more than an event: interfaces, listening sockets."""
 
@@ -165,13 +163,13 @@ class Sampler:
             raise Unavailable(self._why.get("ports") or "the interfaces were not listed")
         found = {}
         for link in self._known:
-            received = overruns = 0
-            if link.physical:
+            came = lost = 0
+            if link.is_card:
                 try:
-                    received, overruns = _received(link.name)
-                except (OSError, ValueError):
+                    came, lost = received(link.ifindex)
+                except OSError:
                     continue  # it went meanwhile
-            found[link.name] = Port(link.tx_queues, link.qdisc, received, overruns, self._unpaced(link.name))
+            found[link.name] = Port(link.tx_queues, link.qdisc, came, lost, self._unpaced(link.name))
         return found
 
     def _run(self) -> None:
@@ -215,13 +213,6 @@ class Sampler:
                 raise NotFound(f"there is no finding {code} of {subject!r} now", code="no-finding")
             now_ms = time.time_ns() // 1_000_000
             return trial_json(self._findings.begin_trial(held, remedy, revision, now_ms))
-
-
-def _received(name: str) -> tuple[int, int]:
-    """Packets that a card received, and those that it had no buffer for."""
-    folder = Path("/sys/class/net") / name / "statistics"
-    lost = sum(int((folder / counter).read_text(encoding="ascii")) for counter in OVERRUNS)
-    return int((folder / "rx_packets").read_text(encoding="ascii")), lost
 
 
 def _text(params: dict[str, Any], name: str) -> str:

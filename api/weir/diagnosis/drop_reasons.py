@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from weir.diagnosis.processors import spent
+from weir.diagnosis.processors import received_ps
 from weir.diagnosis.sample import DropRow, DropWindow
 from weir.diagnosis.symptom import Number, Span, Symptom
 
@@ -108,11 +108,11 @@ def stack_drops(span: Span) -> Iterator[Symptom]:
     window = span.now.drop_reasons
     if window is None:
         return
-    received_ps = sum(core.packets for core in spent(span)) / span.elapsed_s
+    came_ps = received_ps(span)
     by_packets = sorted(harmful(window), key=lambda row: row.packets)
     for interface, row in {row.interface: row for row in by_packets}.items():
         rate = _rate(row, window)
-        share = min(rate / received_ps, 1.0) if received_ps else 1.0
+        share = min(rate / came_ps, 1.0) if came_ps else 1.0
         if share > DROPPED_SHARE:
             numbers = (
                 Number("drops_ps", rate, "packets/s", DROPS_PS),

@@ -91,7 +91,7 @@ class Findings:
         if before is None:
             return
         span = Span(before, sample)
-        load_pps = sum(core.packets for core in processors.spent(span)) / span.elapsed_s
+        load_pps = processors.received_ps(span)
         for rule, codes, needs in RULES:
             missing = [name for name in needs if getattr(sample, name) is None]
             if missing:

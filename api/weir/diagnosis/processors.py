@@ -41,6 +41,16 @@ def spent(span: Span) -> list[Spent]:
     ]
 
 
+def received_ps(span: Span) -> float:
+    """Packets that came, each second: as the cores counted them, or the cards where those have more, as XDP
+    takes packets before a core's softirq counts them."""
+    before, now = span.before.ports or {}, span.now.ports or {}
+    by_cards = sum(
+        max(now[name].rx_packets - before[name].rx_packets, 0) for name in now.keys() & before.keys()
+    )
+    return max(sum(core.packets for core in spent(span)), by_cards) / span.elapsed_s
+
+
 def _spent(number: int, before: Core, now: Core, elapsed_s: float) -> Spent:
     ticks = now.total_ticks - before.total_ticks
     share = (now.softirq_ticks - before.softirq_ticks) / ticks if ticks > 0 else 0.0
