@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,7 +13,7 @@ from itertools import count
 
 import pytest
 
-from lab import netns
+from lab import ills, netns
 from lab.measure import bound
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
@@ -26,14 +27,14 @@ from weir.probes.scan_sources import ScanSources, Seen
 
 SCANNER, TALKER = "10.64.0.2", "10.64.0.3"
 SCANNER6 = "2001:db8:64::2"
+UNBOUNDED = Firewall(masquerade=False, connections_per_source=0)
+"""One host may fill the table of connections."""
 
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
-    with running() as made:
-        made.commit(
-            lan(), wan(addresses=("203.0.113.2/24", "2001:db8:100::2/64")), Firewall(masquerade=False)
-        )
+    with running("--look-interval-s", "1") as made:
+        made.commit(lan(), wan(addresses=("203.0.113.2/24", "2001:db8:100::2/64")), UNBOUNDED)
         near = [f"addr add {TALKER}/24 dev c0", f"addr add {SCANNER6}/64 dev c0 nodad"]
         netns.ip(made.client_ns, [*near, "route replace default via 2001:db8:64::1 dev c0"])
         for source, gateway in ((SCANNER, "10.64.0.1"), (SCANNER6, "2001:db8:64::1")):
@@ -129,6 +130,35 @@ def test_a_bounded_scanner_costs_no_lookup(rig: Rig) -> None:
     rig.commit(delete=[("bounded-source", "b1")])
     print("lookups for a scan of 600, bounded:", found[f"{SCANNER}/32"].lookups)
     assert found[f"{SCANNER}/32"].lookups < 150
+
+
+def findings(rig: Rig) -> dict[str, str]:
+    """Who scans and what is full, with the sentences."""
+    listed = rig.agent.call("findings")["findings"]
+    return {item["code"]: item["sentence"] for item in listed if item["code"] in ("scan", "connections-full")}
+
+
+def outcome(rig: Rig) -> str:
+    (trial,) = rig.agent.call("findings")["trials"]
+    return "" if trial["outcome"] == "measuring" else f"{trial['outcome']}: {trial['sentence']}"
+
+
+def test_a_scan_that_fills_the_table_is_a_finding_and_its_remedy_helps(rig: Rig) -> None:
+    """From sick to healed under the same scan; by default no host can fill the table."""
+    rig.run("ip", "route", "replace", ills.SCANNED, "via", "203.0.113.1")
+    with ills.scanner(rig.client_ns, SCANNER):
+        until("it is found", lambda: len(findings(rig)) == 2)
+        sick = findings(rig)
+        assert re.match(rf"{SCANNER}/32 asks for the way to new destinations, [0-9,]+/s", sick["scan"])
+        rig.commit(BoundedSource("b1", f"{SCANNER}/32", packets_per_second=100, burst=100))
+        asked = {"code": "scan", "subject": f"{SCANNER}/32", "remedy": "bound-source", "revision": 2}
+        rig.agent.call("try_remedy", asked)
+        assert until("it is measured", lambda: outcome(rig)).startswith("helped")
+        until("the scan is over", lambda: "scan" not in findings(rig))
+    print(*sick.values(), outcome(rig))
+    rig.commit(delete=[("bounded-source", "b1")])
+    rig.run("conntrack", "-F")
+    until("nothing is full", lambda: not findings(rig))
 
 
 class Sources:
