@@ -27,6 +27,7 @@ from weir.fields import (
     Group,
     Host,
     HostName,
+    HostPart,
     Hours,
     Label,
     Mac,
@@ -99,6 +100,7 @@ class Chest(ConfigObject):
     inside: Annotated[str | None, Ref("chest")] = None
     others: Annotated[tuple[str, ...], Many(Ref("chest"), 5)] = ()
     hosts: Annotated[tuple[str, ...], Many(Host(), 5)] = ()
+    host_part: Annotated[str, HostPart()] = "::1000"
     ports: Annotated[tuple[int, ...], Many(Port(), 5)] = ()
     table: Annotated[tuple[tuple[str, str], ...], Table(Text(10), 3)] = ()
     drawers: Annotated[tuple[Drawer, ...], Rows(Drawer, 3, by="host")] = ()
