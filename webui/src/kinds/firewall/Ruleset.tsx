@@ -104,7 +104,7 @@ function Rules() {
       <p className="dim">
         These are the rules of the configuration that runs, not of what is pending. Locked ones follow from
         what made them. Packets are counted since a rule is there; what the fast path forwards meets no rule
-        again, and in the chains of NAT only the first packet of a connection does.
+        again, and in the chains of NAT and helpers only the first packet of a connection does.
       </p>
     </>
   );
