@@ -130,7 +130,10 @@ def show_report(session: Session, answer: Json, path: str, all_lines: bool) -> N
 @click.option("--output", "-o", "target", type=click.Path(dir_okay=False, path_type=Path), help="A file.")
 @pass_session
 def export(session: Session, format_name: str, target: Path | None) -> None:
-    """Export all queues as CSV or as a RouterOS script."""
+    """Export all queues as CSV, or the configuration as a RouterOS script.
+
+    What RouterOS has no words for is named in the script, with the reason.
+    """
     response = session.client.send("GET", f"/export/{format_name}", timeout=LONG_TIMEOUT)
     if target is None:
         click.echo(response.text, nl=False)

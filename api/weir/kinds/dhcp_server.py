@@ -224,6 +224,15 @@ def asks_router(server: DhcpServer, dns: Dns, interface: Interface | None) -> bo
     )
 
 
+def names_told(
+    server: DhcpServer, served: Network, dns: Dns, interface: Interface | None
+) -> tuple[tuple[str, ...], str | None]:
+    """Whom clients are told to ask for names, and what to append to those without a dot."""
+    if not asks_router(server, dns, interface):
+        return server.dns_servers, server.domain
+    return (str(IPv4Address(served.router)),), server.domain or dns.domain
+
+
 def is_in_force(server: DhcpServer, interface: Interface | None) -> bool:
     return not server.disabled and interface is not None and not interface.disabled
 

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address
 from typing import Any, ClassVar
 
 from weir.kinds.dhcp_reservation import DhcpReservation
-from weir.kinds.dhcp_server import DhcpServer, asks_router, gateway_of, is_in_force, network_of, spans_of
+from weir.kinds.dhcp_server import DhcpServer, gateway_of, is_in_force, names_told, network_of, spans_of
 from weir.kinds.dns import Dns
 from weir.model.address_range import Span, span_text
 from weir.model.dhcp_options import code_of, value_bytes
@@ -177,19 +177,17 @@ def _server(item: DhcpServer, document: Document, own: tuple[int, ...]) -> Serve
     gateway = None if served is None else gateway_of(item, served)
     if served is None or gateway is None or not is_in_force(item, interface):
         return None
-    router = str(IPv4Address(served.router))
-    dns = document.single(Dns)
-    is_asked = asks_router(item, dns, interface)
+    dns_servers, domain = names_told(item, served, document.single(Dns), interface)
     return ServerSpec(
         item.id,
         item.interface,
         str(served.network),
-        router,
+        str(IPv4Address(served.router)),
         tuple(spans_of(item, served, own)),
         item.lease_s,
         gateway,
-        (router,) if is_asked else item.dns_servers,
-        item.domain or (dns.domain if is_asked else None),
+        dns_servers,
+        domain,
         item.ntp_servers,
         tuple(
             OptionSpec(code_of(one.option), value_bytes(one.type, one.value).hex(), one.always)

@@ -236,8 +236,8 @@ class ImportService:
         return report
 
     def export(self, by: Principal, format_name: str) -> Iterator[str]:
-        """All queues as text of a format that can be written (`csv`, `routeros`), in pieces; the audit trail
-        says who took it."""
+        """Text of a format that can be written, in pieces: all queues (`csv`), or the configuration as far as
+        the format has words for it (`routeros`). The audit trail says who took it."""
         revision, document = self._snapshot(by)
         # Imported when they are used: the API starts without them.
         if format_name == "csv":

@@ -5733,7 +5733,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All queues and queue types as a RouterOS script */
+        /** The configuration as a RouterOS script, in which what RouterOS has no words for is named */
         get: operations["export_routeros"];
         put?: never;
         post?: never;

@@ -42,9 +42,9 @@ export default function AboutPage() {
             Queues as{" "}
             <a href="/api/v1/export/csv" download="queues.csv">
               CSV
-            </a>{" "}
-            and as a{" "}
-            <a href="/api/v1/export/routeros" download="queues.rsc">
+            </a>
+            , and the configuration as a{" "}
+            <a href="/api/v1/export/routeros" download="weir.rsc">
               RouterOS script
             </a>
           </li>

@@ -18,7 +18,7 @@ from weir.service.imports import Report
 resource = Resource(
     "import", "Import RouterOS exports, LibreQoS files and CSV; nothing is dropped in silence."
 )
-exports = Resource("export", "Export queues as CSV or as a RouterOS script.")
+exports = Resource("export", "Export queues as CSV, or the configuration as a RouterOS script.")
 REPORT = "/import/reports/<string(maxlength=64):report_id>"
 FIRST_LINES = 100
 TEXT = {"type": "string", "format": "binary"}
@@ -127,8 +127,8 @@ def export_csv() -> Response:
 
 @exports.operation("GET", "/export/routeros", scope=READ, media={"text/plain": TEXT})
 def export_routeros() -> Response:
-    """All queues and queue types as a RouterOS script"""
-    return download(context().imports.export(me(), "routeros"), "text/plain", "weir-queues.rsc")
+    """The configuration as a RouterOS script, in which what RouterOS has no words for is named"""
+    return download(context().imports.export(me(), "routeros"), "text/plain", "weir.rsc")
 
 
 def download(text: Iterator[str], mimetype: str, name: str) -> Response:

@@ -53,7 +53,7 @@ _NOT_TAKEN = {
         "Weir's rules add the source to a set only.",
     ),
 }
-_ICMP = {
+ICMP = {
     "/ip": {
         0: "echo-reply",
         3: "destination-unreachable",
@@ -77,7 +77,7 @@ _ICMP = {
 }
 _ONE_CODE = ("echo-reply", "echo-request", "packet-too-big", "nd-router-solicit", "nd-router-advert")
 _CODEPOINTS = 64
-_NAT_STATES = {
+NAT_STATES = {
     "srcnat": "source",
     "dstnat": "destination",
     "srcnat,dstnat": "either",
@@ -93,7 +93,7 @@ _LONGEST = f"Weir forgets after {MAX_SET_TIMEOUT_S // 86_400} days."
 
 
 def _icmp(value: str, row: Row) -> list[str]:
-    types = _ICMP[row.menu.root]
+    types = ICMP[row.menu.root]
     number, _, code = value.partition(":")
     found = types.get(int(number)) if number.isascii() and number.isdigit() and len(number) < 4 else None
     if found is None:
@@ -256,7 +256,7 @@ def _filter_menu(path: str) -> Menu:
         **MATCHES,
         "icmp-options": Property("icmp_types", _icmp),
         "connection-state": Property("ct_state", _states),
-        "connection-nat-state": Property("ct_nat", choice(_NAT_STATES)),
+        "connection-nat-state": Property("ct_nat", choice(NAT_STATES)),
         "src-port": Property("source_ports", ports),
         "tcp-flags": Property("flags", _flags),
         "dscp": Property("dscp", _dscp),

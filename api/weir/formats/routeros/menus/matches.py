@@ -20,7 +20,7 @@ from weir.model.schedule import ALWAYS
 
 _RULES_AND_ROUTES = ("/ip firewall", "/ipv6 firewall", "/ip route", "/ipv6 route")
 _BETWEEN_NAMES = re.compile(r" *[,%] *")
-_PROTOCOLS = {
+PROTOCOLS = {
     **{name: name for name in ("tcp", "udp", "sctp", "icmp", "gre", "ospf", "vrrp", "igmp")},
     "icmpv6": "icmp",
     "ipsec-esp": "esp",
@@ -30,16 +30,16 @@ _PROTOCOLS = {
 }
 
 
-_OF_ONE_FAMILY = {"icmp": "/ip", "1": "/ip", "icmpv6": "/ipv6", "58": "/ipv6"}
+OF_ONE_FAMILY = {"icmp": "/ip", "1": "/ip", "icmpv6": "/ipv6", "58": "/ipv6"}
 """Weir has one name for both: it is the one of the rule's family."""
 
 
 def protocol(value: str, row: Row) -> str:
-    if value not in _PROTOCOLS:
+    if value not in PROTOCOLS:
         raise ValueError("Weir has no match for it")
-    if row.menu.root != _OF_ONE_FAMILY.get(value, row.menu.root):
+    if row.menu.root != OF_ONE_FAMILY.get(value, row.menu.root):
         raise ValueError("Weir matches the messages of the rule's address family")
-    return _PROTOCOLS[value]
+    return PROTOCOLS[value]
 
 
 def one_interface(value: str, row: Row) -> str:

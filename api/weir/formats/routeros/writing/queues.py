@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue types and queues as a RouterOS v7 export.
-
-Parents come before their children, as RouterOS needs them, and siblings in their order. Reading the text back
-into the same document gives the same objects. Text outside ASCII becomes `\\HH` bytes of UTF-8, as
-RouterOS writes it.
-"""
+"""Queue types and queues. Reading them back into the same document gives the same objects."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 
+from weir.formats.routeros.writing.script import command, section, time_text, window_text
 from weir.formats.tree import parents_first
 from weir.model.document import Document
-from weir.model.limits import DAYS, MINUTES_PER_DAY
 from weir.model.objects import (
     DEFAULT_BUCKET,
     DEFAULT_PRIORITY,
@@ -23,29 +17,18 @@ from weir.model.objects import (
     Pair,
     Queue,
     QueueType,
-    TimeWindow,
     Total,
 )
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.:,/-]+")
-_SPECIAL = {'"': '\\"', "\\": "\\\\", "$": "\\$", "?": "\\?", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNITS = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
-_WEEK = ("sun", *(day for day in DAYS if day != "sun"))
 
 
-def write(document: Document) -> str:
-    """As `written`, in one piece."""
-    return "".join(written(document))
-
-
-def written(document: Document) -> Iterator[str]:
-    """The queue types and queues of `document`, line by line; other kinds have no place in this file."""
-    yield "# Written by Weir: queue types and simple queues for RouterOS 7\n/queue type\n"
+def lines(document: Document) -> Iterator[str]:
+    """Parents come before their children, as RouterOS needs them, and siblings in their order."""
     types = (item for item in document.of_kind("queue-type").values() if isinstance(item, QueueType))
-    yield from (f"{_type_line(item)}\n" for item in sorted(types, key=lambda item: item.id))
-    yield "/queue simple\n"
+    yield from section("/queue type", (_type_line(item) for item in sorted(types, key=lambda item: item.id)))
     names = _unique_names(document.queues())
-    yield from (f"{_queue_line(queue, names)}\n" for queue in parents_first(document))
+    yield from section("/queue simple", (_queue_line(queue, names) for queue in parents_first(document)))
 
 
 def _unique_names(queues: Iterable[Queue]) -> dict[str, str]:
@@ -60,7 +43,7 @@ def _unique_names(queues: Iterable[Queue]) -> dict[str, str]:
 
 def _type_line(item: QueueType) -> str:
     properties = [("kind", item.type), ("name", item.id), *item.options]
-    return _command(properties)
+    return command(properties)
 
 
 def _queue_line(queue: Queue, names: dict[str, str]) -> str:
@@ -82,13 +65,13 @@ def _queue_line(queue: Queue, names: dict[str, str]) -> str:
     if queue.parent is not None and queue.parent in names:
         properties.append(("parent", names[queue.parent]))
     if queue.time is not None:
-        properties.append(("time", _window_text(queue.time)))
+        properties.append(("time", window_text(queue.time)))
     if queue.comment:
         properties.append(("comment", queue.comment))
     if queue.disabled:
         properties.append(("disabled", "yes"))
     properties.extend(_total_properties(queue.total))
-    return _command(properties)
+    return command(properties)
 
 
 def _total_properties(total: Total) -> Iterator[tuple[str, str]]:
@@ -108,25 +91,6 @@ def _total_properties(total: Total) -> Iterator[tuple[str, str]]:
         yield "total-queue", total.queue_type
 
 
-def _command(properties: Iterable[tuple[str, str]]) -> str:
-    return "add " + " ".join(f"{key}={_quote(value)}" for key, value in sorted(properties))
-
-
-def _quote(value: str) -> str:
-    if _PLAIN.fullmatch(value):
-        return value
-    return '"' + "".join(_character(character) for character in value) + '"'
-
-
-def _character(character: str) -> str:
-    special = _SPECIAL.get(character)
-    if special is not None:
-        return special
-    if " " <= character <= "~":
-        return character
-    return "".join(f"\\{byte:02X}" for byte in character.encode("utf-8", "replace"))
-
-
 def _pair(pair: Pair[int], show: Callable[[int], str]) -> str:
     return f"{show(pair.upload)}/{show(pair.download)}"
 
@@ -139,28 +103,5 @@ def rate_text(rate_bps: int) -> str:
     return str(rate_bps)
 
 
-def time_text(time_ms: int) -> str:
-    """`10s`, `1m30s`, `1s500ms`."""
-    seconds, rest_ms = divmod(time_ms, 1000)
-    text = "".join(
-        f"{count}{unit}"
-        for count, unit in (
-            (seconds // 86400, "d"),
-            (seconds // 3600 % 24, "h"),
-            (seconds // 60 % 60, "m"),
-            (seconds % 60, "s"),
-            (rest_ms, "ms"),
-        )
-        if count
-    )
-    return text or "0s"
-
-
 def _seconds_text(time_ms: int) -> str:
     return f"{time_ms / 1000:g}" if time_ms % 1000 else str(time_ms // 1000)
-
-
-def _window_text(window: TimeWindow) -> str:
-    end = "1d" if window.end_min == MINUTES_PER_DAY else time_text(window.end_min * 60_000)
-    days = ",".join(day for day in _WEEK if day in window.days)
-    return f"{time_text(window.start_min * 60_000)}-{end},{days}"

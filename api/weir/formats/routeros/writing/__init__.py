@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A configuration as an export of RouterOS 7.
+
+What RouterOS has other words for is written in these, in the order in which it needs it. What it has none for
+is named in a line for people, with the reason, so that each object is either written or named.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from weir.formats.routeros.writing import firewall, links, lists, nat, network, queues, services
+from weir.formats.routeros.writing.script import remark
+from weir.model.document import Document
+
+_HEAD = (
+    "Written by Weir for RouterOS 7. Ports have to be there by the names that they have here.",
+    "Behind the rules, Weir's zones decide who reaches whom, which is not written: RouterOS accepts what no",
+    "rule drops. Read it before you use it.",
+)
+_WRITTEN = frozenset(
+    (
+        "queue",
+        "queue-type",
+        "interface",
+        "dhcp-server",
+        "dhcp-reservation",
+        "dns",
+        "dns-record",
+        "dns-forward",
+        "ntp",
+        "identity",
+        "wireguard-peer",
+        "static-route",
+        "set",
+        "set-entry",
+        "service",
+        "firewall-rule",
+        "nat-rule",
+    )
+)
+_SECTIONS = (
+    links.links,
+    lists.interface_lists,
+    network.addresses,
+    network.routes,
+    services.services,
+    lists.address_lists,
+    firewall.rules,
+    nat.rules,
+    queues.lines,
+)
+
+
+def write(document: Document) -> str:
+    """As `written`, in one piece."""
+    return "".join(written(document))
+
+
+def written(document: Document) -> Iterator[str]:
+    """Line by line."""
+    yield from (f"{remark(line)}\n" for line in _HEAD)
+    for lines in _SECTIONS:
+        yield from lines(document)
+    others = Counter(item.kind for item in document if item.kind not in _WRITTEN)
+    for kind, count in sorted(others.items()):
+        yield f"{remark(f'Not written: {count} of {kind}.')}\n"

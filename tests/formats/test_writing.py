@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written for RouterOS means the same when it is read back, and what cannot be written is named."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.formats.report_json import assert_every_line_is_accounted_for
+from tests.model.test_validation_properties import OBJECTS, documents
+from weir.formats import read, routeros
+from weir.kinds.dns import Dns
+from weir.kinds.dns_forward import DnsForward
+from weir.kinds.dns_record import DnsRecord
+from weir.kinds.firewall_rule import FirewallRule, families
+from weir.kinds.identity import Identity
+from weir.kinds.nat_rule import NatRule
+from weir.kinds.ntp import Ntp
+from weir.kinds.service import Service
+from weir.kinds.sets import Set, SetEntry
+from weir.kinds.source_limit import SourceLimit
+from weir.kinds.static_route import StaticRoute
+from weir.kinds.wireguard_peer import WireguardPeer
+from weir.model.codec import to_stored_json
+from weir.model.document import Document
+from weir.model.interface import Interface, Vlan
+from weir.model.objects import ConfigObject
+from weir.model.tunnels import Gre
+from weir.parts.dhcp import DHCP
+
+EXPORTS = sorted((Path(__file__).parent / "fixtures" / "routeros").glob("*/*.rsc"))
+_NAMES_ONLY = ("id", "position", "comment")
+_ONE_TO_ONE, RAW_OF = "one-to-one", "raw/"
+WAN = Interface("eth0", role="wan")
+
+
+def document_of(text: bytes) -> Document:
+    report = read("routeros", {"a.rsc": text})
+    assert_every_line_is_accounted_for(report, {"a.rsc": text})
+    return Document((*report.queue_types, *report.others, *report.queues))
+
+
+def chain_of(rule: FirewallRule | NatRule) -> str:
+    """Chains of raw get its name in front each time that they are read."""
+    return re.sub("^(raw-)+", "raw-", rule.chain) if isinstance(rule, FirewallRule) else ""
+
+
+def meaning(document: Document, of: type[FirewallRule] | type[NatRule]) -> list[Any]:
+    """Rules in their order, with what is in their sets in place of the sets' names. Said twice is said once:
+    what is translated neither way is two commands."""
+    held: dict[str, set[str]] = {item.id: set() for item in document.every(Set)}
+    for entry in document.every(SetEntry):
+        if not entry.disabled:
+            held[entry.set].add(entry.value)
+    found: list[Any] = []
+    for item in sorted(document.every(of), key=lambda rule: (chain_of(rule), rule.position, rule.id)):
+        said = {key: value for key, value in to_stored_json(item).items() if key not in _NAMES_ONLY}
+        for side in ("source", "destination"):
+            networks = {*said.pop(side, ()), *held.get(said.pop(f"{side}_set", ""), ())}
+            said |= {side: sorted(networks)} if networks else {}
+        for key in ("chain", "jump_to"):
+            said |= {key: re.sub("^(raw-)+", "raw-", said[key])} if key in said else {}
+        if said not in found:
+            found.append(said)
+    return found
+
+
+def without_twins(rules: list[Any]) -> list[Any]:
+    """One to one is two commands, of which the second becomes a rule as well."""
+    twins = [(rule["destination"][0], rule["to_address"]) for rule in rules if rule["type"] == _ONE_TO_ONE]
+    return [rule for rule in rules if (rule.get("to_address"), *rule.get("source", ())) not in twins]
+
+
+def served(document: Document) -> list[Any]:
+    """What clients of DHCP are told, without the names of servers and reservations."""
+    return sorted(repr(replace(spec, id="")) for spec in DHCP.wanted(document).values())
+
+
+def made(document: Document, of: type[ConfigObject]) -> list[Any]:
+    """What is said of objects, without their ids, which are made up, and without secrets."""
+    names = ("id", "comment", "preshared_key")
+    said = [to_stored_json(item) for item in document.every(of)]
+    return sorted(str({key: value for key, value in item.items() if key not in names}) for item in said)
+
+
+@pytest.mark.parametrize("path", EXPORTS, ids=lambda path: path.parent.name)
+def test_an_export_of_routeros_means_the_same_after_weir_wrote_it(path: Path) -> None:
+    before = document_of(path.read_bytes())
+    text = routeros.write(before)
+    after = document_of(text.encode())
+    assert meaning(after, FirewallRule) == meaning(before, FirewallRule), text
+    assert without_twins(meaning(after, NatRule)) == meaning(before, NatRule), text
+    for kind in (StaticRoute, DnsRecord, DnsForward, WireguardPeer):
+        assert made(after, kind) == made(before, kind), text
+    for single in (Dns, Ntp, Identity):
+        assert after.single(single) == before.single(single), text
+    assert served(after) == served(before), text
+
+
+def lines(*items: ConfigObject) -> list[str]:
+    """Of a document with these, without those of the head."""
+    return routeros.write(Document((Ntp(enabled=False), *items))).splitlines()[3:]
+
+
+def commands(*items: ConfigObject) -> list[str]:
+    return [line for line in lines(*items) if line.startswith("add ")]
+
+
+def test_a_rule_for_both_families_is_a_command_of_each() -> None:
+    drop = FirewallRule("r1", "forward", "drop", source_set="bad")
+    entries = (SetEntry("e1", "bad", "198.51.100.0/24"), SetEntry("e2", "bad", "2001:db8::/32"))
+    assert lines(drop, Set("bad"), *entries) == [
+        "/ip firewall address-list",
+        "add address=198.51.100.0/24 list=bad",
+        "/ipv6 firewall address-list",
+        "add address=2001:db8::/32 list=bad",
+        "/ip firewall filter",
+        "add action=drop chain=forward src-address-list=bad",
+        "/ipv6 firewall filter",
+        "add action=drop chain=forward src-address-list=bad",
+    ]
+
+
+def test_a_rule_takes_as_many_commands_as_routeros_needs() -> None:
+    ports = tuple(str(port) for port in range(8000, 8017))
+    rule = FirewallRule("r1", "input", "accept", family="ipv4", protocol="tcp-udp", ports=ports)
+    said = commands(rule)
+    assert len(said) == 4 and all(len(re.findall("80[0-9]{2}", line)) in (15, 2) for line in said)
+    types = FirewallRule("r2", "input", "accept", protocol="icmp", icmp_types=("echo-request", "redirect"))
+    assert [re.findall("icmp-options=([0-9:-]+)", line)[0] for line in commands(types)] == [
+        *("8:0-255", "5:0-255"),
+        "128:0-255",
+    ]
+
+
+def test_a_limit_that_would_hold_for_each_command_is_named_and_not_written() -> None:
+    rule = FirewallRule("r1", "input", "drop", family="ipv4", protocol="tcp-udp", ports=("53",), rate_per_s=3)
+    assert lines(rule) == [
+        "/ip firewall filter",
+        "# Not written: firewall-rule r1: it takes 2 commands, and its limit would hold for each of them.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        (
+            FirewallRule("r1", "input", "drop", family="ipv4", source_limit=SourceLimit(rate=3)),
+            "RouterOS matches sources within a rate, and not those beyond it",
+        ),
+        (
+            FirewallRule("r1", "forward", "drop", family="ipv4", in_interface="gre1"),
+            "the interface gre1 is not written",
+        ),
+        (
+            FirewallRule("r1", "forward", "accept", family="ipv4", service="off"),
+            "its service off is disabled, so it matches nothing",
+        ),
+        (
+            FirewallRule("r1", "input", "drop", family="ipv4", source_set="macs"),
+            "it matches the set macs, which is of type mac",
+        ),
+        (
+            FirewallRule("r1", "input", "accept", family="ipv4", protocol="tcp", port_set="none"),
+            "its set of ports none holds nothing, so it matches nothing",
+        ),
+    ],
+)
+def test_a_rule_without_words_in_routeros_is_named_with_the_reason(rule: FirewallRule, why: str) -> None:
+    others = (
+        Interface("gre1", gre=Gre("192.0.2.9")),
+        Service("off", ports=("80",), protocol="tcp", disabled=True),
+        Set("macs", type="mac"),
+        Set("none", type="port"),
+    )
+    assert f"# Not written: firewall-rule r1: {why}." in lines(rule, *others)
+    assert commands(rule, *others) == []
+
+
+def test_raw_is_written_with_the_chains_to_which_it_leads() -> None:
+    said = lines(
+        FirewallRule("r1", "raw/prerouting", "jump", family="ipv4", jump_to="guard"),
+        FirewallRule("r2", "guard", "notrack", family="ipv4"),
+        FirewallRule("r3", "input", "accept", family="ipv4"),
+    )
+    assert said[:3] == [
+        "/ip firewall raw",
+        "add action=notrack chain=guard",
+        "add action=jump chain=prerouting jump-target=guard",
+    ]
+    assert said[3:] == ["/ip firewall filter", "add action=accept chain=input"]
+
+
+def test_a_port_forward_is_about_the_routers_own_addresses_and_the_policy_masquerades_last() -> None:
+    rule = NatRule(
+        "n1", "destination", protocol="tcp", ports=("443",), to_address="10.0.0.5/32", to_port=8443
+    )
+    assert lines(WAN, rule)[4:] == [
+        "/ip firewall nat",
+        "add action=dst-nat chain=dstnat dst-address-type=local dst-port=443 protocol=tcp "
+        "to-addresses=10.0.0.5 to-ports=8443",
+        "# For hosts of one network with that of n1, RouterOS needs a rule of srcnat, too.",
+        "add action=masquerade chain=srcnat out-interface-list=WAN",
+    ]
+
+
+def test_what_has_no_place_is_counted() -> None:
+    assert "# Not written: 2 of service." not in lines(Service("a", ports=("1",), protocol="tcp"))
+    vlan = Interface("vlan7", vlan=Vlan("eth0", 7), addresses=("10.7.0.1/24",), disabled=True)
+    assert commands(vlan) == [
+        "add disabled=yes interface=eth0 name=vlan7 vlan-id=7",
+        "add address=10.7.0.1/24 disabled=yes interface=vlan7",
+    ]
+    gre = Interface("gre1", gre=Gre("192.0.2.9"), addresses=("10.8.0.1/30",))
+    assert lines(gre) == ["# Not written: interface gre1: tunnels of its type are not written."]
+
+
+@pytest.mark.parametrize("kind", sorted(OBJECTS))
+@given(data=st.data())
+def test_whatever_there_is_is_written_or_named(kind: str, data: st.DataObject) -> None:
+    """Also of objects that nobody could commit. Each line is a menu, a command or for people, and plain."""
+    document = data.draw(documents(OBJECTS[kind], 6))
+    text = routeros.write(document)
+    assert text.isascii()
+    assert all(line.startswith(("/", "add ", "set ", "# ")) for line in text.splitlines())
+    for rule in document.every(FirewallRule):
+        named = f"# Not written: firewall-rule {rule.id}:"
+        asked = sum(named in line for line in text.splitlines())
+        assert asked or not families(rule) or f"chain={rule.chain.removeprefix(RAW_OF)}" in text
