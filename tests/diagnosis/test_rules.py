@@ -184,7 +184,7 @@ HEALTHY: dict[str, Look] = {
         "cores": cores(step, HALF),
         "drop_reasons": drops(0.2, NEIGH_FAILED=90),
     },
-    "the stack drops few of very many": lambda _step: {"drop_reasons": drops(1.0, NEIGH_FAILED=4000)},
+    "the stack drops few of very many": lambda _step: {"drop_reasons": drops(1.0, NEIGH_FAILED=1900)},
     "others drop, and what nobody misses is dropped": lambda step: {
         "cores": cores(step, HALF),
         "drop_reasons": drops(1.0, NETFILTER_DROP=9000, NOT_SPECIFIED=9000, SOCKET_FILTER=9000),

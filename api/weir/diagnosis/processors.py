@@ -42,13 +42,13 @@ def spent(span: Span) -> list[Spent]:
 
 
 def received_ps(span: Span) -> float:
-    """Packets that came, each second: as the cores counted them, or the cards where those have more, as XDP
-    takes packets before a core's softirq counts them."""
+    """Packets that came, each second, as the cards counted them: XDP takes packets before a core does, and in
+    a network namespace cores count those of others, too. Where no card received any, as the cores did."""
     before, now = span.before.ports or {}, span.now.ports or {}
     by_cards = sum(
         max(now[name].rx_packets - before[name].rx_packets, 0) for name in now.keys() & before.keys()
     )
-    return max(sum(core.packets for core in spent(span)), by_cards) / span.elapsed_s
+    return (by_cards or sum(core.packets for core in spent(span))) / span.elapsed_s
 
 
 def _spent(number: int, before: Core, now: Core, elapsed_s: float) -> Spent:
