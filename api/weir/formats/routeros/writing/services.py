@@ -154,8 +154,9 @@ def _forwards(document: Document) -> Iterator[str]:
 
 
 def _time(document: Document) -> Iterator[str]:
-    ntp = document.single(Ntp)
-    if ntp.enabled and ntp.servers:
+    """Only where somebody configured it: what follows from nothing is no change when it is read back."""
+    ntp = document.get("ntp", "ntp")
+    if isinstance(ntp, Ntp) and ntp.enabled and ntp.servers:
         servers = ",".join(server.address for server in ntp.servers)
         yield command([("enabled", "yes"), ("servers", servers)], "set")
 
