@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from lab import ills, netns, plan, process
 from lab.lifecycle import Access, Lab, Options
@@ -31,6 +30,7 @@ WITHIN_S = 150.0
 ASK_S = 1.0
 SHOWN = 6
 """Lines of an answer."""
+UNKNOWN = "What ails the system is not known"
 SCANNER = plan.client_v4(0)
 ROUTER = plan.LAN.router_v4
 
@@ -46,10 +46,13 @@ class Shell:
         said = self._run(*words).splitlines()
         print("\n".join(said[:SHOWN]), *(["..."] if len(said) > SHOWN else []), sep="\n", flush=True)
 
-    def doctor(self, code: str) -> str:
-        """What `weir doctor` has of a finding or of a trial for it, "" = nothing."""
+    def doctor(self, code: str) -> str | None:
+        """What `weir doctor` has of a finding or of a trial for it, "" = nothing; None: it does not know."""
         rows: list[str] = []
-        for line in self._run("doctor").splitlines():
+        answer = self._run("doctor")
+        if not answer.startswith("Weir ") or UNKNOWN in answer:
+            return None
+        for line in answer.splitlines():
             if line[:1] != " ":
                 taken = f" {code} " in line
             if taken:
@@ -59,7 +62,7 @@ class Shell:
     def shows(self, what: str, code: str, wanted: Callable[[str], bool]) -> None:
         """Types it until it says so. Raises LabError with what it says instead when that takes too long."""
         begun_s = time.monotonic()
-        while not wanted(said := self.doctor(code)):
+        while (said := self.doctor(code)) is None or not wanted(said):
             if time.monotonic() - begun_s > WITHIN_S:
                 raise netns.LabError(
                     f"`weir doctor` did not say within {WITHIN_S:.0f} s: {what}; it says: {said}"
@@ -156,24 +159,21 @@ ILLNESSES: dict[str, Callable[[Shell], None]] = {
 }
 
 
-class _Syns(NamedTuple):
-    over: threading.Event
-
-    def send(self) -> None:
-        while not self.over.is_set():
-            ills.send_syns(plan.CLIENT, ROUTER, 100)
-
-
 @contextmanager
 def syns() -> Iterator[None]:
     """SYNs from the client until the end of the block."""
-    sender = _Syns(threading.Event())
-    thread = threading.Thread(target=sender.send)
+    over = threading.Event()
+
+    def send() -> None:
+        while not over.is_set():
+            ills.send_syns(plan.CLIENT, ROUTER, 100)
+
+    thread = threading.Thread(target=send)
     thread.start()
     try:
         yield
     finally:
-        sender.over.set()
+        over.set()
         thread.join()
 
 
