@@ -58,7 +58,7 @@ ends and the next one still drops."""
 @dataclass(frozen=True, slots=True)
 class Limits:
     """`connections` of each source (IPv4 address, IPv6 /64) at once, 0 = any number. Never more; of bounds
-    that are counted in parts some are refused from nine tenths on.
+    that are counted in parts some are refused from three quarters on.
 
     What comes in by an interface of `outside` is not counted: WANs, and VRFs, whose packets came by one of
     their interfaces before.

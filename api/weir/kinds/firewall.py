@@ -68,7 +68,7 @@ class Firewall(ConfigObject):
             label="Connections per address",
             help="Tracked connections that an address may have at once, by interface; "
             "of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped, of bounds from "
-            "512 on some from nine tenths on. 0: any number, and one customer can fill the table.",
+            "512 on some from three quarters on. 0: any number, and one customer can fill the table.",
         ),
     ] = 4096
     helpers: Annotated[

@@ -10758,7 +10758,7 @@ export interface components {
             /** @description TCP ports of the router that the WAN may reach. */
             allowed_wan_tcp_ports?: number[] | null;
             /**
-             * @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped, of bounds from 512 on some from nine tenths on. 0: any number, and one customer can fill the table.
+             * @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped, of bounds from 512 on some from three quarters on. 0: any number, and one customer can fill the table.
              * @default 4096
              */
             connections_per_source: number;
@@ -10774,7 +10774,7 @@ export interface components {
             allow_ping_from_wan?: boolean | null;
             /** @description TCP ports of the router that the WAN may reach. */
             allowed_wan_tcp_ports?: number[] | null;
-            /** @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped, of bounds from 512 on some from nine tenths on. 0: any number, and one customer can fill the table. */
+            /** @description Tracked connections that an address may have at once, by interface; of IPv6 a /64, and a /56 four times as many. New ones beyond it are dropped, of bounds from 512 on some from three quarters on. 0: any number, and one customer can fill the table. */
             connections_per_source?: number | null;
             /** @description Protocols that announce further connections, such as the data of FTP. The router reads what is said in connections that begin inside and in those that NAT rules forward from outside, and lets pass what they announce. An attacker who makes a program inside say such words opens ports: name only what is needed. */
             helpers?: components["schemas"]["ConnectionHelperInput"][] | null;
