@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 ROUTER, CLIENT = "weir-instructions-router", "weir-instructions-client"
 BOUND = 5120
-"""Sixteen parts of 320 each. Of `MANY` and the samples 225 fall into one, and seldom 15 more: none is full."""
+"""Sixteen parts of 320. Of `MANY` and the samples 225 fall into one, and seldom 15 more: none is full."""
 MANY, SAMPLES = 3_500, 100
 JIFFY_S = 0.005
 """One connection in each: the kernel walks once in a jiffy (250 a second)."""
