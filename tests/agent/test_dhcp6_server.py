@@ -9,6 +9,7 @@ import re
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import pytest
 
 from tests.agent.rig import Rig, running
 from tests.agent.test_dhcp_server import ALONE, as_client, leases
+from tests.agent.test_dns import asked
 from tests.polling import until
 from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
 from weir.kinds.dhcp6_server import Dhcpv6Server
+from weir.kinds.dns import Dns
 from weir.kinds.zone import Zone
 from weir.model.announcing import Announcement
 from weir.model.codec import to_stored_json
@@ -67,7 +70,8 @@ class Dhclient:
     def asks(self, *words: str) -> str:
         """What it says when it asks once; `-r` gives the lease back."""
         pid = self._rig.folder / "dhclient6.pid"
-        files = ("-cf", "/dev/null", "-lf", str(self.kept), "-pf", str(pid))
+        settings = () if "-cf" in words else ("-cf", "/dev/null")
+        files = (*settings, "-lf", str(self.kept), "-pf", str(pid))
         script = () if "-sf" in words else ("-sf", "/bin/true")
         run = ("dhclient", "-6", "-1", "-v", *script, *files, *words, "c0")
         said = as_client(self._rig, *run)
@@ -197,6 +201,24 @@ def test_a_reservation_is_honoured_outside_the_range_and_costs_no_lease(rig: Rig
     other.asks()
     assert other.address == "2001:db8:64::43" and pid_of(rig) == before
     assert set(held) < set(addresses(rig))
+
+
+def test_clients_have_names_beside_those_of_ipv4(rig: Rig) -> None:
+    named = Dhcpv6Reservation("desk", "lan", "::42", mac="02:00:5e:10:00:2a", hostname="desk")
+    rig.commit(named, Dns(enabled=True))
+    client = Dhclient(rig, 51)
+    settings = rig.folder / "named.conf"
+    settings.write_text('send fqdn.fqdn "laptop.somewhere.example.";\n')
+    client.asks("-cf", str(settings))
+    assert client.address is not None
+    answer = ["NOERROR", client.address]
+    until("it has a name", lambda: asked(rig, "laptop.office.example", "AAAA") == answer)
+    reverse = ip_address(client.address).reverse_pointer
+    assert asked(rig, reverse, "PTR") == ["NOERROR", "laptop.office.example."]
+    assert asked(rig, "desk.office.example", "AAAA") == ["NOERROR", "2001:db8:64::42"]
+    client.asks("-r")
+    until("it is gone", lambda: client.address not in asked(rig, "laptop.office.example", "AAAA"))
+    rig.commit(replace(named, hostname=None), Dns())
 
 
 def test_a_stateless_one_tells_settings_and_gives_no_address(rig: Rig) -> None:

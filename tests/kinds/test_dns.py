@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from weir.adapters.kea_leases import Lease
-from weir.agent.lease_names import label_of, named, records
+from weir.agent.lease_names import Asked, label_of, named, records
 from weir.backends.kea_config import subnet_id
 from weir.backends.unbound_config import config_text, identity_of
+from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
+from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpServer
 from weir.kinds.dns import Dns, DnsInterface
@@ -23,7 +25,7 @@ from weir.kinds.dns_upstream import DnsUpstream
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.rules import validate_all
-from weir.parts import DHCP, DNS
+from weir.parts import DHCP, DHCP6, DNS
 
 LAN = Interface("lan0", "lan", addresses=("192.168.88.1/24", "2001:db8:88::1/64"))
 WAN = Interface("wan0", "wan", addresses=("203.0.113.2/24",))
@@ -151,6 +153,41 @@ def test_no_text_is_syntax_and_another_text_is_another_digest() -> None:
 LEASE = Lease("192.168.88.50", "02:00:5e:10:00:01", "", "laptop", 2**31, subnet_id("192.168.88.0/24"))
 
 
+def asked_of(document: Document) -> Asked:
+    return Asked(DNS.wanted(document), DHCP.wanted(document), {}, DHCP6.wanted(document))
+
+
+SIX = Dhcpv6Server("lan", "lan0")
+LEASE_6 = LEASE._replace(address="2001:db8:88::1000", subnet_id=subnet_id("2001:db8:88::/64"))
+
+
+def test_a_host_has_one_name_for_both_families_and_takes_none_of_another_familys_host() -> None:
+    asked = asked_of(
+        Document(
+            (
+                *(LAN, ON, SERVER, replace(SIX, domain="six.example")),
+                Dhcpv6Reservation("r", "lan", "::10", mac="02:00:5e:10:00:09", hostname="printer"),
+            )
+        )
+    )
+    assert named([LEASE, LEASE_6], asked) == {
+        "printer.six.example": ("2001:db8:88::10",),
+        "laptop.six.example": ("2001:db8:88::1000",),
+        "laptop.home.arpa": ("192.168.88.50",),
+    }
+    asked = asked_of(Document((LAN, ON, SERVER, SIX)))
+    hosts = named([LEASE_6, LEASE], asked)
+    assert hosts == {"laptop.home.arpa": ("192.168.88.50", "2001:db8:88::1000")}
+    made = records(hosts, asked.services)
+    assert made["laptop.home.arpa"][1] == "laptop.home.arpa. 60 IN AAAA 2001:db8:88::1000"
+    reverse = "0.0.0.1." + "0." * 16 + "8.8.0.0.8.b.d.0.1.0.0.2.ip6.arpa"
+    assert made[reverse] == (f"{reverse}. 60 IN PTR laptop.home.arpa.",)
+    for mac in ("", "02:00:5e:10:00:66"):
+        thief = LEASE_6._replace(mac=mac, address="2001:db8:88::1001")
+        assert named([thief, LEASE], asked, hosts)["laptop.home.arpa"] == ("192.168.88.50",)
+        assert named([thief], asked)["laptop.home.arpa"] == ("2001:db8:88::1001",)
+
+
 def test_a_client_takes_no_name_of_others_and_none_that_programs_trust() -> None:
     document = Document(
         (
@@ -164,7 +201,7 @@ def test_a_client_takes_no_name_of_others_and_none_that_programs_trust() -> None
             DhcpReservation("r", "lan", "192.168.88.10", mac="02:00:5e:10:00:09", hostname="printer"),
         )
     )
-    services, servers = DNS.wanted(document), DHCP.wanted(document)
+    asked = asked_of(document)
     leases = [
         LEASE,
         *(
@@ -172,26 +209,26 @@ def test_a_client_takes_no_name_of_others_and_none_that_programs_trust() -> None
             for number, name in enumerate(("laptop", "nas", "printer", "wpad", "", "-", "Two_Words.x"), 60)
         ),
     ]
-    hosts = named(leases, servers, services, {})
+    hosts = named(leases, asked)
     assert hosts == {
-        "printer.home.arpa": "192.168.88.10",
-        "laptop.home.arpa": "192.168.88.50",
-        "two-words.home.arpa": "192.168.88.66",
+        "printer.home.arpa": ("192.168.88.10",),
+        "laptop.home.arpa": ("192.168.88.50",),
+        "two-words.home.arpa": ("192.168.88.66",),
     }
-    later = named(leases[1:], servers, services, hosts)
-    assert later["laptop.home.arpa"] == "192.168.88.60", "the first host is gone"
-    assert named(leases, servers, services, later)["laptop.home.arpa"] == "192.168.88.60", "it keeps the name"
-    made = records(hosts, services)
+    later = named(leases[1:], asked, hosts)
+    assert later["laptop.home.arpa"] == ("192.168.88.60",), "the first host is gone"
+    assert named(leases, asked, later)["laptop.home.arpa"] == ("192.168.88.60",), "it keeps the name"
+    made = records(hosts, asked.services)
     assert made["intra.home.arpa"] == ("intra.home.arpa. 60 IN A 192.168.88.50",)
     assert made["50.88.168.192.in-addr.arpa"] == ("50.88.168.192.in-addr.arpa. 60 IN PTR laptop.home.arpa.",)
-    off = DNS.wanted(Document((LAN, replace(ON, leases_as_names=False), SERVER)))
-    assert named(leases, servers, off, {}) == {}
+    off = asked_of(Document((LAN, replace(ON, leases_as_names=False), SERVER)))
+    assert named(leases, off) == {}
 
 
 def test_a_wildcard_answers_for_hosts_below_it_and_unbound_is_not_given_both() -> None:
     wild = DnsRecord("w", "home.arpa", "192.168.88.9", subdomains=True)
-    services = DNS.wanted(Document((LAN, ON, SERVER, wild)))
-    assert named([LEASE], DHCP.wanted(Document((LAN, ON, SERVER))), services, {}) == {}
+    assert named([LEASE], asked_of(Document((LAN, ON, SERVER, wild)))) == {}
+    assert named([LEASE], asked_of(Document((LAN, ON, SERVER)))) != {}
 
 
 def test_an_alias_of_a_name_below_a_wildcard_has_its_records() -> None:

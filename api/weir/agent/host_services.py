@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir.agent.configuration import Configuration
+from weir.agent.lease_names import Asked
 from weir.agent.options import lasting, state_folder
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.autoconf import AutoconfBackend
@@ -17,9 +18,7 @@ from weir.backends.dhcp6 import Dhcp6Backend
 from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.dhcp_relay import DhcpRelayBackend
 from weir.backends.dns import DnsBackend
-from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP6, DHCP_RELAY, DHCP_RELAYED, DNS
-from weir.parts import dhcp as dhcp_part
-from weir.parts import dns as dns_part
+from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP6, DHCP_RELAY, DHCP_RELAYED, DNS, NETWORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +71,12 @@ class HostServices:
         return self.announcing.learn, self.autoconf.learn
 
 
-def asked_of(configuration: Configuration) -> tuple[dns_part.Wanted, dhcp_part.Wanted, dhcp_part.Wanted]:
-    """What the name service and the DHCP servers of both sorts are to do by the configuration that runs."""
+def asked_of(configuration: Configuration) -> Asked:
+    """What the name service and the DHCP servers are to do by the configuration that runs, with the networks
+    that are delegated now."""
     with configuration.lock:
         if not configuration.loaded:
-            return {}, {}, {}
+            return Asked({}, {}, {}, {})
         compiled = configuration.compiled
-        return compiled.of(DNS), compiled.of(DHCP), compiled.of(DHCP_RELAYED)
+        given = configuration.executor.delegations.served(compiled.of(DHCP6), compiled.of(NETWORK))
+        return Asked(compiled.of(DNS), compiled.of(DHCP), compiled.of(DHCP_RELAYED), given)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from weir.backends.kea_config import Json, awaiting, kept, subnet_id, tagged
-from weir.parts.dhcp6 import Server6Spec
+from weir.parts.dhcp6 import Reserved, Server6Spec
 
 
 def config6_text(servers: Sequence[Server6Spec], links: Mapping[str, int], socket: Path, leases: Path) -> str:
@@ -44,7 +44,10 @@ def _subnet(spec: Server6Spec, network: str) -> Json:
         "preferred-lifetime": spec.preferred_s,
         "valid-lifetime": spec.valid_s,
         "option-data": [{"name": name, "data": data} for name, data in told if data],
-        "reservations": [
-            {one.by: one.value, "ip-addresses": [spec.address_of(one.end)]} for one in spec.reserved
-        ],
+        "reservations": [_reservation(spec, one) for one in spec.reserved],
     }
+
+
+def _reservation(spec: Server6Spec, one: Reserved) -> Json:
+    named = {} if one.hostname is None else {"hostname": one.hostname}
+    return {one.by: one.value, "ip-addresses": [spec.address_of(one.end)], **named}

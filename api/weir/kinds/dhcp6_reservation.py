@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Comment, Flag, HostPart, Mac, Moment, Ref, Text
+from weir.fields import OBJECT_IDS, Comment, Flag, HostName, HostPart, Mac, Moment, Ref, Text
 from weir.kinds.declaration import Declaration
 from weir.kinds.dhcp6_server import Dhcpv6Server, end_of, length_of, taken_ends
+from weir.model.address import is_dns_name
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning
@@ -54,6 +55,14 @@ class Dhcpv6Reservation(ConfigObject):
             "link-local address that it asks from.",
         ),
     ] = None
+    hostname: Annotated[
+        str | None,
+        HostName(
+            label="Host name",
+            help="The name of the host, in the name service as well.",
+            example="printer",
+        ),
+    ] = None
     comment: Comment = ""
     disabled: Annotated[bool, Flag(help="It is kept, and reserves nothing.")] = False
 
@@ -81,6 +90,8 @@ def says_who(_view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:
     elif item.identifier is None:
         text = f"must be 3 to {MAX_DUID_BYTES} bytes in hexadecimal, such as 00:03:00:01:02:00:5e:10:00:01"
         yield error("bad-identifier", item, "duid", text)
+    if item.hostname is not None and not is_dns_name(item.hostname):
+        yield error("no-name", item, "hostname", f"{item.hostname} is an address, and no name of a host")
 
 
 def fits_its_server(view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:

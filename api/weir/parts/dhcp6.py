@@ -31,6 +31,7 @@ class Reserved(NamedTuple):
     by: str
     value: str
     end: int
+    hostname: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def _reserved(document: Document) -> dict[str, list[Reserved]]:
     for item in sorted(document.every(Dhcpv6Reservation), key=lambda item: item.id):
         if not item.disabled and item.identifier is not None:
             found.setdefault(item.server, []).append(
-                Reserved(item.id, *item.identifier, end_of(item.address))
+                Reserved(item.id, *item.identifier, end_of(item.address), item.hostname)
             )
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.dhcp_server import DhcpServer
 from weir.kinds.dns import Dns, serving
 from weir.kinds.dns_block_list import DnsBlockList
@@ -23,7 +24,8 @@ from weir.parts.part import EntriesPart
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
     """`addresses` are the router's own on which it answers, `networks` who may ask. `lease_domains` are DHCP
-    servers with the domain in which their leases have names; `domains` are all local ones."""
+    servers with the domain in which their leases have names, `lease_domains_6` those of IPv6; `domains` are
+    all local ones."""
 
     addresses: tuple[str, ...]
     networks: tuple[str, ...]
@@ -31,6 +33,7 @@ class ServiceSpec:
     domain: str
     domains: tuple[str, ...]
     lease_domains: tuple[tuple[str, str], ...]
+    lease_domains_6: tuple[tuple[str, str], ...]
     rebind_protection: bool
     private_domains: tuple[str, ...]
     dnssec: bool
@@ -95,7 +98,7 @@ class DnsPart(EntriesPart[Spec]):
     """Empty while the name service is off."""
 
     name, what = "dns", "DNS"
-    made_of = frozenset(("dns", *_WORDS, "dhcp-server", "interface"))
+    made_of = frozenset(("dns", *_WORDS, "dhcp-server", "dhcpv6-server", "interface"))
     after = ("network", "bridges", "routes")
 
     def key(self, entry: Spec) -> str:
@@ -170,20 +173,27 @@ def _service(dns: Dns, document: Document) -> ServiceSpec:
     interfaces = serving(document)
     addresses = [text for item in interfaces for text in item.addresses]
     networks = [split_address(text)[1].text for text in addresses]
-    servers = {item.id: item.domain or dns.domain for item in document.every(DhcpServer)}
-    leases = sorted(servers.items()) if dns.leases_as_names else []
+    leases = _lease_domains(dns, document.every(DhcpServer))
+    leases_6 = _lease_domains(dns, document.every(Dhcpv6Server))
     return ServiceSpec(
         tuple(dict.fromkeys(split_address(text)[0] for text in addresses)),
         tuple(dict.fromkeys((*networks, *dns.serve_to))),
         dns.servers,
         dns.domain,
-        tuple(dict.fromkeys((dns.domain, *(domain for _, domain in leases)))),
-        tuple(leases),
+        tuple(dict.fromkeys((dns.domain, *(domain for _, domain in (*leases, *leases_6))))),
+        leases,
+        leases_6,
         dns.rebind_protection,
         dns.private_domains,
         dns.dnssec,
         dns.cache_mib,
     )
+
+
+def _lease_domains(dns: Dns, servers: Iterable[DhcpServer | Dhcpv6Server]) -> tuple[tuple[str, str], ...]:
+    if not dns.leases_as_names:
+        return ()
+    return tuple(sorted((item.id, item.domain or dns.domain) for item in servers))
 
 
 def _records(document: Document, service: ServiceSpec, forwards: list[ForwardSpec]) -> Iterator[RecordSpec]:

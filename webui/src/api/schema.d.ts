@@ -13322,6 +13322,7 @@ export interface components {
             address: string;
             duid: string | null;
             mac: string | null;
+            hostname: string | null;
             comment: string;
             disabled: boolean;
             etag: string;
@@ -13348,6 +13349,11 @@ export interface components {
              * @default null
              */
             mac: string | null;
+            /**
+             * @description The name of the host, in the name service as well.
+             * @default null
+             */
+            hostname: string | null;
             /**
              * @description A note for people.
              * @default
@@ -13376,6 +13382,11 @@ export interface components {
              * @default null
              */
             mac: string | null;
+            /**
+             * @description The name of the host, in the name service as well.
+             * @default null
+             */
+            hostname: string | null;
             /**
              * @description A note for people.
              * @default
@@ -13411,6 +13422,11 @@ export interface components {
              */
             mac: string | null;
             /**
+             * @description The name of the host, in the name service as well.
+             * @default null
+             */
+            hostname: string | null;
+            /**
              * @description A note for people.
              * @default
              */
@@ -13430,6 +13446,8 @@ export interface components {
             duid?: string | null;
             /** @description The host with this hardware address, as far as it tells it: in its DUID, or in the link-local address that it asks from. */
             mac?: string | null;
+            /** @description The name of the host, in the name service as well. */
+            hostname?: string | null;
             /** @description A note for people. */
             comment?: string | null;
             /** @description It is kept, and reserves nothing. */
@@ -17999,6 +18017,7 @@ export interface components {
             address: string;
             duid: string | null;
             mac: string | null;
+            hostname: string | null;
             comment: string;
             disabled: boolean;
         };
