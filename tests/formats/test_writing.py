@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from tests.formats.report_json import assert_every_line_is_accounted_for
 from tests.model.test_validation_properties import OBJECTS, documents
 from weir.formats import read, routeros
+from weir.kinds.bfd_profile import BfdProfile
+from weir.kinds.bgp import Bgp
+from weir.kinds.bgp_neighbor import BgpNeighbor
 from weir.kinds.dns import Dns
 from weir.kinds.dns_forward import DnsForward
 from weir.kinds.dns_record import DnsRecord
@@ -22,6 +25,8 @@ from weir.kinds.firewall_rule import FirewallRule, families
 from weir.kinds.identity import Identity
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.ntp import Ntp
+from weir.kinds.ospf import Ospf
+from weir.kinds.ospf_interface import OspfInterface
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.kinds.source_limit import SourceLimit
@@ -38,6 +43,7 @@ EXPORTS = sorted((Path(__file__).parent / "fixtures" / "routeros").glob("*/*.rsc
 _NAMES_ONLY = ("id", "position", "comment")
 _ONE_TO_ONE, RAW_OF = "one-to-one", "raw/"
 WAN = Interface("eth0", role="wan")
+ROUTING = (BfdProfile, Bgp, BgpNeighbor, Ospf, OspfInterface)
 
 
 def document_of(text: bytes) -> Document:
@@ -84,7 +90,7 @@ def served(document: Document) -> list[Any]:
 
 def made(document: Document, of: type[ConfigObject]) -> list[Any]:
     """What is said of objects, without their ids, which are made up, and without secrets."""
-    names = ("id", "comment", "preshared_key")
+    names = ("id", "comment", "preshared_key", "password")
     said = [to_stored_json(item) for item in document.every(of)]
     return sorted(str({key: value for key, value in item.items() if key not in names}) for item in said)
 
@@ -96,7 +102,7 @@ def test_an_export_of_routeros_means_the_same_after_weir_wrote_it(path: Path) ->
     after = document_of(text.encode())
     assert meaning(after, FirewallRule) == meaning(before, FirewallRule), text
     assert without_twins(meaning(after, NatRule)) == meaning(before, NatRule), text
-    for kind in (StaticRoute, DnsRecord, DnsForward, WireguardPeer):
+    for kind in (StaticRoute, DnsRecord, DnsForward, WireguardPeer, *ROUTING):
         assert made(after, kind) == made(before, kind), text
     for single in (Dns, Ntp, Identity):
         assert after.single(single) == before.single(single), text
@@ -233,3 +239,18 @@ def test_whatever_there_is_is_written_or_named(kind: str, data: st.DataObject) -
         named = f"# Not written: firewall-rule {rule.id}:"
         asked = sum(named in line for line in text.splitlines())
         assert asked or not families(rule) or f"chain={rule.chain.removeprefix(RAW_OF)}" in text
+
+
+def test_a_neighbor_with_policies_is_written_disabled() -> None:
+    neighbor = BgpNeighbor("up", "b", "192.0.2.9", 65000, import_prefix_list="l", export_prefix_list="l")
+    said = lines(Bgp("b", 65001, networks=("10.0.0.0/8",)), neighbor)
+    (session,) = [line for line in said if "remote.address" in line]
+    assert "disabled=yes" in session and 'output.network="bgp b networks"' in session
+    assert any(line.startswith("# Not written: the policies of bgp-neighbor up") for line in said)
+    assert 'add address=10.0.0.0/8 list="bgp b networks"' in said
+
+
+def test_what_a_policy_of_ospf_decides_is_not_announced_without_it() -> None:
+    said = lines(Ospf("o", redistribute_static=True, redistribute_route_map="m"))
+    assert not any("redistribute=" in line for line in said)
+    assert any(line.startswith("# Not written: what ospf o announces") for line in said)

@@ -55,7 +55,7 @@ _BLANK = re.compile(r"[ \t\n;]*")
 _BLANK_IN_LINE = re.compile(r"[ \t]*")
 _NEXT_COMMAND = re.compile(r"[ \t]*/?(?:[ \t\n;]+|(?<=\n)#[^\n]*)*([A-Za-z-]+)")
 _PROPERTY = re.compile(
-    r"[ \t]*(?:!([A-Za-z][A-Za-z0-9.-]*)|([A-Za-z][A-Za-z0-9.-]*)="
+    r"[ \t]*(?:!([A-Za-z][A-Za-z0-9.-]*)|(\.?[A-Za-z][A-Za-z0-9.-]*)="
     r'(?:"([^"\\\n]*(?:\\.[^"\\\n]*)*)"|(?![\[({])([^ \t\n;"\\]*(?:\\.[^ \t\n;"\\]*)*)))(?=[ \t\n;]|\Z)'
 )
 _PLAIN = re.compile(r"[^ \t\"]*")
@@ -183,8 +183,9 @@ def _command(script: Script, path: tuple[str, ...], verb: str, start: int, after
 
 def _take_apart(script: Script, command: Command, at: int) -> None:
     """Fill in the properties of a command of another menu. `[find default-name=ether1]` before them is the
-    property `find default-name`, a number there `number`, and a word alone is a property without a value."""
-    text = script.text
+    property `find default-name`, a number there `number`, and a word alone is a property without a value.
+    `remote.address=... .as=...` is how RouterOS 7 writes `remote.as` behind another property of `remote`."""
+    text, before = script.text, ""
     if (found := _FIND.match(text, at)) is not None:
         at = found.end()
         command.properties[f"find {found[1] or ''}".strip()] = found[3] or ""
@@ -198,6 +199,7 @@ def _take_apart(script: Script, command: Command, at: int) -> None:
             at = match.end()
             unset, name, string, bare = match.groups()
             if unset is None:
+                before = name = f"{before.rpartition('.')[0] or before}{name}" if name[0] == "." else name
                 command.repeated += [name] if name in command.properties else []
                 command.properties[name] = string if string is not None else bare
         elif (word := _FLAG.match(text, at)) is not None:

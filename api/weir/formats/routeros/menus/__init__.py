@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from weir.formats.routeros.menus import (
     addresses,
+    bgp,
     dhcp,
     dhcp6,
     dhcp_relay,
@@ -16,9 +17,11 @@ from weir.formats.routeros.menus import (
     logs,
     machine,
     nat,
+    ospf,
     plain_tunnels,
     pppoe,
     reached,
+    routers,
     service_ports,
     services,
     tunnels,
@@ -61,6 +64,7 @@ MENUS: tuple[Menu, ...] = (
     services.NTP_SERVERS,
     machine.IDENTITY,
     machine.NOTE,
+    machine.SNMP,
     reached.SERVICE,
     logs.ACTION,
     logs.RULE,
@@ -72,6 +76,18 @@ MENUS: tuple[Menu, ...] = (
     addresses.ROUTE,
     addresses.ROUTE_6,
     tunnels.PEER,
+    routers.ID,
+    routers.BFD,
+    bgp.INSTANCE,
+    bgp.TEMPLATE,
+    bgp.CONNECTION,
+    bgp.PEER,
+    bgp.NETWORK,
+    ospf.INSTANCE,
+    ospf.AREA,
+    ospf.TEMPLATE,
+    ospf.NETWORK,
+    ospf.INTERFACE,
 )
 BY_PATH = {menu.words: menu for menu in MENUS}
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the router is called and says: /system identity and /system note."""
+"""What the router is called and says: /system identity, /system note, and what /snmp says of the machine."""
 
 from __future__ import annotations
 
 import re
 
-from weir.formats.routeros.menus.convert import flag, text
+from weir.formats.routeros.menus.convert import comment, flag, text
 from weir.formats.routeros.menus.router import Router
-from weir.formats.routeros.menus.table import Menu, Property, Row
-from weir.kinds.identity import MAX_BANNER_CHARS, is_host_name
+from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
+from weir.kinds.identity import MAX_ABOUT_CHARS, MAX_BANNER_CHARS, is_host_name
 from weir.model.limits import CONTROL_BUT_NEWLINE_OR_TAB
 
 _NOT_OF_LABELS = re.compile(r"[^A-Za-z0-9.]+")
@@ -43,6 +43,22 @@ def _note(router: Router, row: Row) -> None:
     router.want_single("identity", row.line, {"login_banner": note[:MAX_BANNER_CHARS]})
 
 
+def _snmp(router: Router, row: Row) -> None:
+    about = {field: " ".join(row.get(field, "").split()) for field in ("contact", "location")}
+    about = {field: words for field, words in about.items() if words}
+    if not about:
+        row.leave_out("no-snmp", "Weir has no SNMP yet.")
+        return
+    if row.get("enabled"):
+        row.warn(
+            "no-snmp", "Weir has no SNMP yet: only who looks after the router and where it stands are taken."
+        )
+    if any(len(words) > MAX_ABOUT_CHARS for words in about.values()):
+        row.warn("long-note", f"The first {MAX_ABOUT_CHARS} characters are taken.")
+    cut = {field: words[:MAX_ABOUT_CHARS] for field, words in about.items()}
+    router.want_single("identity", row.line, cut)
+
+
 IDENTITY = Menu(
     "/system identity",
     "the router's name",
@@ -57,5 +73,21 @@ NOTE = Menu(
     _note,
     {"note": Property("note", text), "show-at-login": Property("shown", flag)},
     {"show-at-cli-login": ("yes", "no")},
+    ("set",),
+)
+SNMP = Menu(
+    "/snmp",
+    "who looks after the router, and where it stands",
+    _snmp,
+    {
+        "contact": Property("contact", comment),
+        "location": Property("location", comment),
+        "enabled": Property("enabled", flag),
+    },
+    {
+        **dict.fromkeys(("engine-id", "engine-id-suffix", "src-address", "vrf"), ANY),
+        **dict.fromkeys(("trap-community", "trap-generators", "trap-interfaces", "trap-target"), ANY),
+        "trap-version": ANY,
+    },
     ("set",),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from weir.formats.routeros.writing import firewall, links, lists, nat, network, queues, services
+from weir.formats.routeros.writing import firewall, links, lists, nat, network, queues, routing, services
 from weir.formats.routeros.writing.script import remark
 from weir.model.document import Document
 
@@ -38,6 +38,11 @@ _WRITTEN = frozenset(
         "service",
         "firewall-rule",
         "nat-rule",
+        "bfd-profile",
+        "bgp",
+        "bgp-neighbor",
+        "ospf",
+        "ospf-interface",
     )
 )
 _SECTIONS = (
@@ -49,6 +54,8 @@ _SECTIONS = (
     lists.address_lists,
     firewall.rules,
     nat.rules,
+    routing.networks,
+    routing.routing,
     queues.lines,
 )
 

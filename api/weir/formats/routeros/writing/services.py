@@ -38,8 +38,11 @@ def services(document: Document) -> Iterator[str]:
     yield from section("/ip dns static", [*_records(document), *_forwards(document)])
     yield from section("/system ntp client", _time(document))
     yield from section("/interface wireguard peers", _peers(document))
-    hostname = document.single(Identity).hostname
-    yield from section("/system identity", [command([("name", hostname)], "set")] if hostname else [])
+    identity = document.single(Identity)
+    about = [(key, value) for key in ("contact", "location") if (value := getattr(identity, key))]
+    yield from section("/snmp", [command(about, "set")] if about else [])
+    name = identity.hostname
+    yield from section("/system identity", [command([("name", name)], "set")] if name else [])
 
 
 # -- DHCP --------------------------------------------------------------------------------------------------
