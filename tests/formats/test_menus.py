@@ -404,3 +404,19 @@ def commands(draw: st.DrawFn) -> str:
 @given(text=st.lists(commands(), min_size=1, max_size=12))
 def test_any_commands_of_the_menus_give_a_report_that_can_be_committed(text: list[str]) -> None:
     import_of("".join(text))
+
+
+@pytest.mark.parametrize(
+    "link", ["bonding\nadd mode=802.3ad name=link1 slaves=ether1", "bridge\nadd name=link1"]
+)
+@pytest.mark.parametrize(
+    "what", ["dhcp-client\nadd interface=ether1", "address\nadd address=10.0.0.1/24 interface=ether1"]
+)
+def test_what_a_member_cannot_have_takes_its_link_away_from_nobody(link: str, what: str) -> None:
+    port = "/interface bridge port\nadd bridge=link1 interface=ether1\n" if "bridge" in link else ""
+    report = import_of(
+        f"/interface {link}\n{port}/interface vlan\nadd interface=link1 name=v10 vlan-id=10\n/ip {what}\n"
+    )
+    assert {"link1", "v10"} <= {item["id"] for item in of_kind(report, "interface")}
+    (line,) = (line for line in report.lines if line.fate == "left-out")
+    assert line.source.startswith("/ip ") and "link1" in line.reason

@@ -18,17 +18,27 @@ from weir.formats.routeros.menus.convert import (
     text,
     whole,
 )
-from weir.formats.routeros.menus.router import Json, Router
+from weir.formats.routeros.menus.router import Json, Router, Wanted
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
 from weir.model.address import parse_host
 from weir.model.problem import Invalid
+
+
+def _with_addresses(router: Router, row: Row) -> Wanted:
+    """The interface of the command. What belongs to a bridge or bond has no addresses: RouterOS lists such
+    commands as invalid, and exports keep them for years."""
+    name = row.need("interface", "interface")
+    links = router.once("members of links", router.members_of_links)
+    if (link := links.get(router.interface_id(name))) is not None:
+        raise ValueError(f"{name} belongs to {link}, which has the addresses: add it there if it is needed.")
+    return router.interface(name, row.line)
 
 
 def _address(router: Router, row: Row) -> None:
     if row.get("disabled"):
         row.leave_out("disabled", "It is disabled, and Weir keeps no disabled addresses.")
         return
-    wanted = router.interface(row.need("interface", "interface"), row.line)
+    wanted = _with_addresses(router, row)
     if row.get("pool"):
         ipv6.take_part(router, row, wanted)
         return
@@ -73,7 +83,7 @@ def _client(router: Router, row: Row) -> None:
     if row.get("disabled"):
         row.leave_out("disabled", "It is disabled, so the interface asks for no address.")
         return
-    wanted = router.interface(row.need("interface", "interface"), row.line)
+    wanted = _with_addresses(router, row)
     wanted.body["addressing"] = "dhcp"
     wanted.describe(row, "DHCP clients")
 
@@ -104,6 +114,8 @@ def _ways(value: str, row: Row) -> list[Json]:
 
 def _way(value: str, row: Row) -> Json:
     value = value.removesuffix("@main")
+    for key in ("routing-table", "routing-mark"):
+        value = value.removesuffix(f"@{row.given.get(key, 'main')}")
     if "@" in value:
         raise ValueError("its gateway is looked up in another table")
     gateway, _, device = value.partition("%")

@@ -294,15 +294,15 @@ class Router:
         below = self.members_of_links()
         return [item for item in self.interfaces() if item.id not in below and "vrf_table" not in item.body]
 
-    def members_of_links(self) -> set[str]:
-        links = (item.body for item in self.interfaces())
+    def members_of_links(self) -> dict[str, str]:
+        """The bridge or bond that an interface belongs to."""
         rows = (
-            row
-            for body in links
-            for row in (body.get("bridge") or {}).get("ports", ())
-            or (body.get("bond") or {}).get("members", ())
+            (row["interface"], item.id)
+            for item in self.interfaces()
+            for row in (item.body.get("bridge") or {}).get("ports", ())
+            or (item.body.get("bond") or {}).get("members", ())
         )
-        return {row["interface"] for row in rows}
+        return dict(rows)
 
     def members(self, name: str, seen: tuple[str, ...] = (), *, is_whole: bool = False) -> list[str]:
         """The ids of the interfaces of a list: what it includes without what it excludes, and its own members
