@@ -108,12 +108,12 @@ def live(run: Path, arguments: argparse.Namespace) -> int:
         then = "trying once more" if again else "not tried again"
         if life.named_failure:
             then += ", as its command had named a failure"
-        _tell(f"guest {number} of {LIVES} ended after {lasted_s:.0f} s: {life.cause}; {then}")
+        _tell(f"guest {number} of at most {LIVES} ended after {lasted_s:.0f} s: {life.cause}; {then}")
         print("\n".join(["    its console ended with:", *_last_words(run)]), file=sys.stderr)
         if not again:
             break
-    if arguments.silence is not None:
-        _tell(f"guest {number} of {LIVES} took {lasted_s:.0f} s")
+    if life.cause is None and arguments.silence is not None:
+        _tell(f"guest {number} of at most {LIVES} did not break down and took {lasted_s:.0f} s")
     return life.code
 
 

@@ -38,7 +38,7 @@ CLOSING_LINE = re.compile(
 CAUSE = re.compile(
     r"(E  |FAILED |ERROR |error:).*|.*(Error|Rejection|Exception|originated in|\bfailed\b).*|ended: .*"
 )
-TOLD = re.compile(r"lab/vm/run: guest \d+ of \d+ .*|unsteady, .*")
+TOLD = re.compile(r"lab/vm/run: guest \d+ of at most \d+ .*|unsteady, .*")
 """How long a guest took, that one broke down, what passed at its second try: said of what passed as well."""
 FAILED_TEST = re.compile(r"(?:FAILED|ERROR) (tests/\S+?::.+?)(?: - .*)?")
 """A line of pytest's short summary."""
