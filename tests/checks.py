@@ -49,7 +49,8 @@ PROCESSORS = 2
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One command. One that takes `PROCESSORS` runs alone; `lab`: it needs the one lab that there can be."""
+    """One command. One that takes `PROCESSORS` runs alone, one that takes none waits nearly all the time and
+    runs beside others; `lab`: it needs the one lab that there can be."""
 
     name: str
     group: str
@@ -194,7 +195,8 @@ def unit_checks() -> list[Check]:
 
 
 GRACE = "tests/agent/test_learnt_by_ospf.py"
-"""A daemon has some seconds to come back, which it needs a processor for: not beside five others."""
+"""It waits between kills. A daemon has some seconds to come back, which it needs a processor for: not beside
+five others."""
 
 
 def routers_check() -> Check:
@@ -209,7 +211,7 @@ def long_checks() -> list[Check]:
         # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
         Check("contract", "long", [*PYTEST, CONTRACT], limit_s=900),
         Check("memory", "long", [*PYTEST, LARGE], 1, limit_s=900),
-        Check("grace", "long", [*PYTEST, GRACE], 1),
+        Check("grace", "long", [*PYTEST, GRACE], 1, processors=0),
     ]
 
 

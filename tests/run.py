@@ -196,7 +196,7 @@ class Schedule:
         self._changed = threading.Condition()
 
     def run(self) -> list[Outcome]:
-        workers = [threading.Thread(target=self._work) for _ in range(PROCESSORS)]
+        workers = [threading.Thread(target=self._work) for _ in range(PROCESSORS + 1)]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -230,12 +230,16 @@ class Schedule:
         return self._has_room(check) and not lab_is_taken and not unready
 
     def _has_room(self, check: Check) -> bool:
-        """Each has a processor of its own, or one that computes takes what one that waits leaves."""
+        """Each has a processor of its own, or one that computes takes what one that waits leaves; one check
+        at most has none, and not beside one that runs alone."""
         together = [*self._running, check]
+        taken = [one.processors for one in together]
+        if taken.count(0) > 1 or (0 in taken and PROCESSORS in taken):
+            return False
         one_computes = len(together) == 2 and any(one.computes for one in together)
         if one_computes and any(one.waits for one in together):
             return True
-        return sum(one.processors for one in together) <= PROCESSORS
+        return sum(taken) <= PROCESSORS
 
     def _is_hopeless(self, check: Check) -> bool:
         return any(outcome.check.name == check.needs and outcome.code for outcome in self.outcomes)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -85,6 +86,29 @@ def test_one_that_computes_runs_beside_one_that_waits(monkeypatch: pytest.Monkey
         [waits, checks.Check("other", "unit", []), checks.Check("computes", "unit", [], computes=True)]
     ).run()
     assert seen[-1] == "other", "it is no background, so it waits until the two have ended"
+
+
+def test_one_that_takes_no_processor_runs_beside_two_and_not_beside_one_that_runs_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    three, running, alone = threading.Barrier(3, timeout=10), set[str](), []
+
+    def play(check: checks.Check) -> run.Outcome:
+        running.add(check.name)
+        if check.name == "both":
+            alone.append(set(running))
+        else:
+            three.wait()
+        running.discard(check.name)
+        return run.Outcome(check, 0, 0.0, "")
+
+    monkeypatch.setattr(run, "run", play)
+    monkeypatch.setattr(run, "report", lambda _: None)
+    both = checks.Check("both", "lab", [], processors=checks.PROCESSORS, waits=True)
+    none = [checks.Check(f"none {number}", "unit", [], processors=0) for number in range(2)]
+    ones = [checks.Check(f"one {number}", "unit", []) for number in range(4)]
+    run.Schedule([both, *none, *ones, replace(both)]).run()
+    assert alone == [{"both"}, {"both"}]
 
 
 def test_one_that_computes_has_the_class_of_the_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
