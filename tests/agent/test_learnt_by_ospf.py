@@ -33,6 +33,9 @@ from weir.kinds.route_map_entry import RouteMapEntry
 from weir.kinds.static_route import StaticRoute
 
 LINK = replace(WAN, point_to_point=True)
+ACKNOWLEDGED_S = 3.0
+"""ospfd acknowledges what it is told within a second. A neighbour that still waits for that does not help one
+that restarts (RFC 3623, 3.1, 2): a kill just after a change is another test."""
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +79,7 @@ def killed(rig: Rig, bird: OspfBird, daemon: str) -> tuple[int, int]:
     """How many packets were lost, and how often of the looks the neighbour lacked our route."""
     withdrawn = looks = 0
     with metered(rig, OFFERED_BPS, far=FAR, ip_bytes=IP_BYTES) as meter:
+        meter.watch(ACKNOWLEDGED_S)
         for _ in range(KILLS):
             kill(rig, daemon)
             deadline_s = time.monotonic() + STABLE_S
