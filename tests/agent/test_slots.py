@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
-from weir.agent.slots import SlotLog
+from weir.agent.slots import KEPT_QUEUES, SlotLog
 from weir.compiler import SlotAllocation, compile_document, update
 from weir.model.document import Change, Document
 from weir.model.objects import Pair, Queue
@@ -45,3 +45,25 @@ def test_who_needs_all_slots_waits_until_a_plan_is_taken_over_and_who_needs_news
     found = waiting.result(10)
     assert found["slots"] == {name: slot for name, slot in known["slots"].items() if name != "c2"}
     assert found["generation"] > known["generation"]
+
+
+def test_a_change_of_very_many_is_not_kept_and_its_readers_get_all_slots() -> None:
+    """The change of an import of 100,000 queues took 7 MB of the agent for as long as it ran."""
+    document = Document(customer(number) for number in range(1, 4))
+    compiled = compile_document(document, SlotAllocation(), NOON)
+    log = SlotLog(lambda: compiled.slots(), threading.RLock())
+    many = [
+        Change("queue", f"q{number}", None, Queue(f"q{number}", f"q{number}", ()))
+        for number in range(KEPT_QUEUES + 1)
+    ]
+    one = Change("queue", "c1", customer(1), None)
+    answers = []
+    for changes in (many, [one]):
+        known = log.since(0)["generation"]
+        document.apply(changes)
+        plan = update(compiled, document, changes, NOON)
+        compiled.accept(plan)
+        log.note(plan)
+        answers.append(log.since(known))
+    assert answers[0]["full"] and answers[0]["slots"].keys() >= {change.id for change in many}
+    assert (answers[1]["full"], answers[1]["slots"], answers[1]["removed"]) == (False, {}, ["c1"])

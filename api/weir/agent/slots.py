@@ -13,6 +13,8 @@ from typing import Any
 from weir.compiler import NO_SLOT, Plan
 
 KEPT_CHANGES = 1000
+KEPT_QUEUES = 10_000
+"""In all changes together: who has missed more reads everything."""
 
 
 class SlotLog:
@@ -25,13 +27,15 @@ class SlotLog:
         self._slots = slots
         self._still = still
         self._generation = time.time_ns() // 1000  # never one of a process before this
-        self._changes: deque[tuple[int, dict[str, int]]] = deque(maxlen=KEPT_CHANGES)
+        self._changes: deque[tuple[int, dict[str, int]]] = deque()
+        self._kept = 0
 
     def reset(self) -> None:
         """All may be others."""
         with self._lock:
             self._generation += 1
             self._changes.clear()
+            self._kept = 0
 
     def note(self, plan: Plan) -> None:
         """Take over the queues that came, went or moved to another slot: all slots are so by now."""
@@ -47,6 +51,9 @@ class SlotLog:
         with self._lock:
             self._generation += 1
             self._changes.append((self._generation, change))
+            self._kept += len(change)
+            while len(self._changes) > KEPT_CHANGES or self._kept > KEPT_QUEUES:
+                self._kept -= len(self._changes.popleft()[1])
 
     def since(self, generation: int) -> dict[str, Any]:
         """Slots that changed after `generation`; `full` when the answer replaces all that was known."""
