@@ -48,7 +48,7 @@ class Running:
 
 
 def child_of(process: subprocess.Popen[bytes]) -> int:
-    """The one process that serves: gunicorn and nginx fork it."""
+    """The one process of nginx that serves."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     wait_for("a worker", lambda: bool(children.read_text().split()), START_S)
     return int(children.read_text().split()[0])
@@ -88,7 +88,7 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]
         api = stack.enter_context(subprocess.Popen([sys.executable, "-m", "weir.http.main"], env=env))
         stack.callback(api.terminate)
         wait_for("the API", lambda: answers(f"http://127.0.0.1:{port}"), START_S)
-        workers = [child_of(api)]
+        workers = [api.pid]
         if request.param == "through nginx":
             if shutil.which("nginx") is None or shutil.which("openssl") is None:
                 pytest.skip("nginx or openssl is missing")

@@ -68,13 +68,8 @@ def client(api: Api) -> httpx.Client:
     return httpx.Client(base_url=api.url, headers={"Authorization": f"Bearer {api.token}"}, timeout=30)
 
 
-def worker(api: Api) -> int:
-    (child,) = Path(f"/proc/{api.pid}/task/{api.pid}/children").read_text().split()
-    return int(child)
-
-
 def resident_bytes(api: Api) -> int:
-    lines = Path(f"/proc/{worker(api)}/status").read_text().splitlines()
+    lines = Path(f"/proc/{api.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) * 1024
 
 

@@ -34,12 +34,3 @@ def test_what_is_not_needed_for_the_first_answer_is_imported_later(tmp_path: Pat
     assert status == "200", done.stderr
     assert "flask" in modules
     assert not LATER & set(modules)
-
-
-def test_the_parent_of_the_process_that_serves_imports_nothing_of_the_application() -> None:
-    """gunicorn's parent reads the worker's modules, and keeps what they import for as long as it lives: 350
-    modules were 18 MB. A child of fork shares little of it for long, as Python counts in what it reads."""
-    script = "import sys, weir.http.main, weir.http.serving.worker; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    areas = {"flask", "sqlite3", "weir.service", "weir.store", "weir.kinds", "weir.diagnosis"}
-    assert not areas & set(done.stdout.split())

@@ -7,7 +7,7 @@ import time
 from functools import partial
 
 from bench.control import Imports
-from bench.resources import descendants, proportional_kib
+from bench.resources import proportional_kib
 from tests.polling import until
 from tests.router import Router, running_router
 
@@ -15,14 +15,7 @@ FEW, MANY = 2_000, 12_000
 SETTLED_S = 13.0
 """What an import leaves behind is given back 1 s and 11 s after it (`weir.memory`)."""
 MOST_BYTES = {"agent": 2_300, "api": 2_600}
-"""For a queue, in the agent and in the API's worker."""
-
-
-def process_of(router: Router, service: str) -> int:
-    """The agent itself, and the only child of the API's first process."""
-    pid = router.pid_of(service)
-    assert pid is not None
-    return pid if service == "agent" else descendants(pid)[0]
+"""For a queue, in the agent and in the API."""
 
 
 def with_queues(router: Router, queues: int) -> dict[str, int]:
@@ -32,7 +25,9 @@ def with_queues(router: Router, queues: int) -> dict[str, int]:
     until("what the import left is given back", lambda: time.monotonic() > settled_at_s)
     taken = dict[str, int]()
     for service in MOST_BYTES:
-        measure = partial(proportional_kib, process_of(router, service))
+        pid = router.pid_of(service)
+        assert pid is not None
+        measure = partial(proportional_kib, pid)
         taken[service] = min(measure() for _ in range(10)) * 1024
     return taken
 

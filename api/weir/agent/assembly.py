@@ -60,7 +60,6 @@ from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
 from weir.agent.log_lines import LogLines
 from weir.agent.log_tail import LogTail
-from weir.agent.notify import notify
 from weir.agent.options import lasting, state_folder
 from weir.agent.outside import Outside
 from weir.agent.packet_sizes import Merging
@@ -95,6 +94,7 @@ from weir.backends.tuning import TuningBackend
 from weir.backends.uplinks import UplinksBackend
 from weir.model.objects import Kind
 from weir.model.problem import Problem
+from weir.notify import notify
 from weir.parts import BOUNDED_SOURCES, NETWORK
 from weir.wire.server import AgentServer, Handler, Peer
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weir-api`: the API process. gunicorn with one worker of many threads; it holds no privilege.
+"""`weir-api`: the API process. gunicorn's worker with many threads, and no parent; it holds no privilege.
 
-One worker, because the running document and the sampler live in memory (docs/adr/0031). TLS and HTTP/2 are
-the reverse proxy's business.
+One process, because the running document and the sampler live in memory (docs/adr/0031); systemd is its
+parent (docs/adr/0268). TLS and HTTP/2 are the reverse proxy's business.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import logging
 import os
 import socket
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.sock import create_sockets
 
 from weir import memory
 from weir.http.settings import Settings, beside
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("weir.http")
 MAX_HEADER_BYTES = 16_384
+CLOSE_S = 5.0
+"""For what has to be closed, when answers have had as long to be sent."""
 
 
 class Refused(Exception):
@@ -39,6 +43,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         self._settings = settings
         self._listener = listener
+        self._loaded: Flask | None = None
         super().__init__()
 
     def load_config(self) -> None:
@@ -47,7 +52,6 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             "workers": 1,
             "threads": self._settings.threads,
             "worker_class": "weir.http.serving.worker.Worker",
-            "timeout": 120,
             "graceful_timeout": 5,
             "limit_request_line": 8190,
             "limit_request_field_size": MAX_HEADER_BYTES,
@@ -55,29 +59,46 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             "proc_name": "weir-api",
             "loglevel": "warning",
             "worker_tmp_dir": "/dev/shm" if os.access("/dev/shm", os.W_OK) else None,
-            "worker_exit": _close,
         }
         for name, value in options.items():
             if name in self.cfg.settings:
                 self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        # In the worker only: its parent waits for signals, and needs none of what this imports.
+        # Not before its socket listens: this takes a second.
         from weir.http.app import create_app
 
-        app = create_app(self._settings)
-        Server.loaded = app
-        return app
+        self._loaded = create_app(self._settings)
+        return self._loaded
 
-    loaded: Flask | None = None
+    def run(self) -> None:
+        """Serve until a signal ends it; then this process ends, whatever its threads wait for."""
+        log_of_gunicorn = self.cfg.logger_class(self.cfg)
+        sockets = create_sockets(self.cfg, log_of_gunicorn)
+        self._listener.detach()  # gunicorn has its own descriptor, and has closed this one
+        worker = self.cfg.worker_class(1, 0, sockets, self, self.cfg.timeout, self.cfg, log_of_gunicorn)
+        status = 1
+        try:
+            worker.init_process()
+            status = 0
+        except SystemExit as ended:
+            status = ended.code if isinstance(ended.code, int) else 0
+        except BaseException:
+            log.exception("the API cannot serve")
+        finally:
+            self._end(status)
 
-
-def _close(_server: object, _worker: object) -> None:
-    """The worker ends: stop the sampler, end the streams, close the store."""
-    if Server.loaded is not None:
-        parts = Server.loaded.extensions["weir"]
-        parts.stats.stop()
-        parts.service.close()
+    def _end(self, status: int) -> None:
+        """Stop the sampler, end the streams, close the store."""
+        late = threading.Timer(CLOSE_S, os._exit, (status,))
+        late.daemon = True
+        late.start()
+        if self._loaded is not None:
+            parts = self._loaded.extensions["weir"]
+            parts.stats.stop()
+            parts.service.close()
+        logging.shutdown()
+        os._exit(status)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

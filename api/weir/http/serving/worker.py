@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gunicorn's worker: the front in the main thread, the application in two pools of threads.
+"""gunicorn's worker, which is the whole process: the front in the main thread, the application in two pools.
 
 A quarter of the threads is for anybody, the rest for requests whose credential was good lately: strangers
 wait for strangers only.
@@ -8,7 +8,6 @@ wait for strangers only.
 from __future__ import annotations
 
 import logging
-import os
 import resource
 import threading
 import time
@@ -27,6 +26,7 @@ from weir.http.serving import REACHED, RECOGNISED, STREAM
 from weir.http.serving.connection import Connection
 from weir.http.serving.front import Front
 from weir.http.serving.recognised import Recognised, credential_of
+from weir.notify import notify
 
 log = logging.getLogger("weir.http")
 
@@ -36,6 +36,7 @@ SPARE_FILES = 256
 MOST_WAITING = 256
 """Requests that wait for a thread of a pool; beyond it they are refused with 503."""
 TURN_S = 0.25
+WATCHDOG_S = 5.0
 
 
 class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types
@@ -43,6 +44,7 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types
 
     def init_process(self) -> None:
         self._recognised = Recognised()
+        self._told_s = 0.0
         strangers = max(self.cfg.threads // 4, 1)
         self._pools = {False: Pool(strangers, "stranger"), True: Pool(self.cfg.threads - strangers, "known")}
         super().init_process()
@@ -53,10 +55,17 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types
             listener.setblocking(False)
         self._server = self.sockets[0].getsockname()
         self._front = Front([listener.sock for listener in self.sockets], self.cfg, most(), self._begin)
-        while self.alive and os.getppid() == self.ppid:
+        while self.alive:
             self.notify()
             self._front.turn(TURN_S)
         self._end()
+
+    def notify(self) -> None:
+        """systemd starts us again when this has not been called for long (`WatchdogSec`)."""
+        now_s = time.monotonic()
+        if now_s >= self._told_s + WATCHDOG_S:
+            self._told_s = now_s
+            notify("WATCHDOG=1")
 
     def _end(self) -> None:
         """Let answers that are under way be sent, for as long as gunicorn allows."""
