@@ -7,7 +7,7 @@ import marshal
 from collections.abc import Iterator, MutableMapping
 
 from weir.compiler.types import ClassSpec
-from weir.model.packed import row_of
+from weir.model.row_table import RowTable
 
 
 class SlotTable(MutableMapping[int, ClassSpec]):
@@ -50,20 +50,28 @@ class SlotTable(MutableMapping[int, ClassSpec]):
 
 
 class ClaimedPrefixes(MutableMapping[str, tuple[int, ...]]):
-    """Prefixes (`weir.model.claims.pack`) by queue: a row of bytes each, half of what a tuple of integers
-    takes."""
+    """Prefixes (`weir.model.claims.pack`) by queue, as rows of bytes: a sixth of what tuples of integers
+    take."""
 
     __slots__ = ("_rows",)
 
     def __init__(self) -> None:
-        self._rows: dict[str, bytes] = {}
+        self._rows = RowTable()
 
     def __getitem__(self, queue_id: str) -> tuple[int, ...]:
         found: tuple[int, ...] = marshal.loads(self._rows[queue_id])
         return found
 
     def __setitem__(self, queue_id: str, prefixes: tuple[int, ...]) -> None:
-        self._rows[queue_id] = row_of(prefixes)
+        self._rows[queue_id] = marshal.dumps(prefixes)
+
+    def append(self, queue_id: str, prefixes: tuple[int, ...]) -> None:
+        """Of a queue that has none. Nothing else is done with the table before `settle`."""
+        self._rows.append(queue_id, marshal.dumps(prefixes))
+
+    def settle(self) -> None:
+        """After all were appended."""
+        self._rows.settle()
 
     def __delitem__(self, queue_id: str) -> None:
         del self._rows[queue_id]

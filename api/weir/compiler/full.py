@@ -127,6 +127,7 @@ def _compile_tables(document: Document, slot_for: Callable[[str], int], now_loca
     walk = _Walk(document, slot_for, now_local)
     walk.visit_all(children_in_order(document, None), EVERYTHING, TOP)
     tables = walk.tables
+    tables.claimed.settle()
     tables.claims.replace_all(walk.claims)
     tables.claims.freeze()
     ranks = walk.ranks
@@ -235,7 +236,7 @@ class _Walk:
                 self.tables.interface_claims[ifname] = (*claimants, queue.id)
 
     def _claim(self, queue_id: str, prefixes: tuple[int, ...]) -> None:
-        self.tables.claimed[queue_id] = prefixes
+        self.tables.claimed.append(queue_id, prefixes)
         for packed in prefixes:
             known = self.claims.get(packed)
             if known is None:

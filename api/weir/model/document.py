@@ -77,18 +77,20 @@ class Document:
         """A packed document; at no time do all objects exist at once. No id comes twice. Who will ask for its
         `targets` has them made here, as long as each queue is an object."""
         document = cls()
-        document._queues.is_packed, document._targets = True, PrefixClaims() if with_targets else None
+        document._queues = document._objects["queue"] = QueueTable(is_packed=True)
+        document._targets = PrefixClaims() if with_targets else None
 
         def named() -> Iterator[tuple[str, str]]:
             for item in objects:
                 if isinstance(item, Queue):
-                    document._queues[item.id] = item
+                    document._queues.append(item)
                     document._index(item, None, names=False)
                     yield item.name, item.id
                 else:
                     document.put(item)
 
         document.queue_ids_by_name.freeze(named())
+        document._queues.settle()
         document._freeze_small()
         return document
 

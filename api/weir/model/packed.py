@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, overload
 
 from weir.model.objects import Queue
+from weir.model.row_table import RowTable
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -69,47 +70,66 @@ class QueueKit:
 class QueueTable(MutableMapping[str, Queue]):
     """Queues by id, in the order they came. They stay objects until `pack`; from then on all are rows."""
 
-    __slots__ = ("_kit", "_most_tariffs", "_recent", "_rows", "is_packed")
+    __slots__ = ("_kit", "_most_tariffs", "_objects", "_recent", "_rows")
 
     def __init__(self, *, is_packed: bool = False) -> None:
-        self.is_packed = is_packed
-        self._rows: dict[str, bytes | Queue] = {}
+        self._objects: dict[str, Queue] | None = None if is_packed else {}
+        """None where all are rows."""
+        self._rows = RowTable()
         self._kit = QueueKit()
         self._most_tariffs = _SPARE_TARIFFS
         self._recent: dict[str, Queue] = {}
 
+    @property
+    def is_packed(self) -> bool:
+        return self._objects is None
+
     def __getitem__(self, queue_id: str) -> Queue:
-        row = self._rows[queue_id]
-        return row if isinstance(row, Queue) else self._read(queue_id, row)
+        found: Queue | None = self.get(queue_id)
+        if found is None:
+            raise KeyError(queue_id)
+        return found
 
     def get(self, queue_id: str, default: Any = None) -> Any:
         """As a dictionary's."""
+        if self._objects is not None:
+            return self._objects.get(queue_id, default)
+        found = self._recent.get(queue_id)
+        if found is not None:
+            return found
         row = self._rows.get(queue_id)
-        if row is None:
-            return default
-        return row if isinstance(row, Queue) else self._read(queue_id, row)
+        return default if row is None else self._read(queue_id, row)
 
     def __setitem__(self, queue_id: str, queue: Queue) -> None:
-        if self.is_packed:
-            if self.tariffs > self._most_tariffs:
-                self._forget_tariffs()
-            self._rows[queue_id] = self._row(queue)
-            self._recent.pop(queue_id, None)
-        else:
-            self._rows[queue_id] = queue
+        if self._objects is not None:
+            self._objects[queue_id] = queue
+            return
+        if self.tariffs > self._most_tariffs:
+            self._forget_tariffs()
+        self._rows[queue_id] = self._row(queue)
+        self._recent.pop(queue_id, None)
+
+    def append(self, queue: Queue) -> None:
+        """A row of a queue that is not there yet. Nothing else is done with the table before `settle`."""
+        self._rows.append(queue.id, self._row(queue))
+
+    def settle(self) -> None:
+        """Into the memory that takes least, after many changes or appended rows."""
+        self._rows.settle()
+        self._most_tariffs = max(self._most_tariffs, 2 * self.tariffs + _SPARE_TARIFFS)
 
     def __delitem__(self, queue_id: str) -> None:
-        del self._rows[queue_id]
+        del (self._rows if self._objects is None else self._objects)[queue_id]
         self._recent.pop(queue_id, None)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
+        return iter(self._rows if self._objects is None else self._objects)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows if self._objects is None else self._objects)
 
     def __contains__(self, queue_id: object) -> bool:
-        return queue_id in self._rows
+        return queue_id in (self._rows if self._objects is None else self._objects)
 
     @property
     def tariffs(self) -> int:
@@ -118,47 +138,45 @@ class QueueTable(MutableMapping[str, Queue]):
 
     def pack(self) -> None:
         """Make rows of all objects, now and from now on."""
-        if self.is_packed:
-            return
-        for queue_id, row in self._rows.items():
-            if isinstance(row, Queue):
-                self._rows[queue_id] = self._row(row)
-        self.is_packed = True
-        self._forget_tariffs()
+        if self._objects is not None:
+            for queue in self._objects.values():
+                self.append(queue)
+            self._objects = None
+        self.settle()
 
     def copy(self) -> QueueTable:
         """A table of its own with the same queues."""
-        twin = QueueTable(is_packed=self.is_packed)
-        twin._rows = dict(self._rows)
+        twin = QueueTable()
+        twin._objects = None if self._objects is None else dict(self._objects)
+        twin._rows = self._rows.copy()
         twin._kit = self._kit.copy()
         twin._most_tariffs = self._most_tariffs
         return twin
 
+    def _read(self, queue_id: str, row: bytes) -> Queue:
+        found = self._kit.queue(queue_id, marshal.loads(row))
+        if len(self._recent) >= _RECENT:
+            self._recent.clear()
+        self._recent[queue_id] = found
+        return found
+
     def _row(self, queue: Queue) -> bytes:
-        return row_of(self._kit.values(queue))
+        return marshal.dumps(self._kit.values(queue))
 
     def _forget_tariffs(self) -> None:
         """Keep those that some queue has: a billing system that turns rates up and down makes many."""
         before, self._kit = self._kit, QueueKit()
         numbers: dict[int, int] = {}
-        for queue_id, row in self._rows.items():
-            if isinstance(row, Queue):
-                continue
-            *own, number = marshal.loads(row)
-            if number not in numbers:
-                numbers[number] = self._kit.number(before.tariffs[number])
-            if numbers[number] != number:
-                self._rows[queue_id] = row_of((*own, numbers[number]))
-        self._most_tariffs = 2 * self.tariffs + _SPARE_TARIFFS
 
-    def _read(self, queue_id: str, row: bytes) -> Queue:
-        found = self._recent.get(queue_id)
-        if found is None:
-            found = self._kit.queue(queue_id, marshal.loads(row))
-            if len(self._recent) >= _RECENT:
-                self._recent.clear()
-            self._recent[queue_id] = found
-        return found
+        def renumbered() -> Iterator[tuple[str, bytes]]:
+            for queue_id, row in self._rows.items():
+                *own, number = marshal.loads(row)
+                if number not in numbers:
+                    numbers[number] = self._kit.number(before.tariffs[number])
+                yield queue_id, marshal.dumps((*own, numbers[number]))
+
+        self._rows.lay_down(renumbered())
+        self._most_tariffs = 2 * self.tariffs + _SPARE_TARIFFS
 
 
 class LazyList(Sequence[T]):
