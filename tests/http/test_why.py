@@ -270,7 +270,9 @@ def test_what_others_say_is_no_new_sentence_behind_a_colon(
 def test_why_a_queue_has_no_figures_is_told_also_where_nothing_waits(api: Client, world: World) -> None:
     """That packets do not wait on policed ports is why there are no delays, and nothing else."""
     world.parts.stats.router.absent = Absent(delay="nothing waits, what is over a limit is dropped: wan0")
-    del world.parts.stats._figures._slot_of["acme"]
+    counters = world.parts.stats._counters
+    assert counters is not None
+    world.parts.stats._figures.change_slots({}, ["acme"], counters)
     queue = place(why(api, queue="acme"), "queue")
     assert queue["sentence"] == (
         "The load of Acme is not known: the queue has no class in the kernel: it is disabled or outside its "

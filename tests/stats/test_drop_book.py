@@ -116,3 +116,19 @@ def test_a_slot_that_another_queue_has_now_begins_at_zero(rig: Rig) -> None:
     rig.follow()
     rig.second()
     assert rig.figures.take_drops() == {LIMIT: 60}
+
+
+def test_what_a_queue_dropped_is_told_once_where_the_table_has_become_shorter(rig: Rig) -> None:
+    """Of 200,000 lines only those are remembered that have dropped anything."""
+    for number in (1, 2, 9):
+        rig.maps.place(f"q{number}", number)
+        rig.maps.count(f"q{number}", UP, drop_packets=10)
+    rig.follow()
+    rig.second()
+    rig.second()
+    rig.figures.take_drops()
+    rig.maps.free("q9")
+    rig.maps.count("q1", UP, drop_packets=7)
+    rig.follow()
+    rig.second()
+    assert rig.figures.take_drops() == {LIMIT: 7}

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weir.model.row_table import IdPlaces
 from weir.stats.absent import NO_CLASS, UNMEASURED, Absent
 from weir.stats.archive import DAY, MONTH, WEEK, Archive, Level
 from weir.stats.codes import F32
@@ -58,16 +59,17 @@ class QueueFigures:
         self._hour = Hour()
         self._seconds = SecondHistory()
         self._trips = StepTrips()
-        self._slot_of: dict[str, int] = {}
         self._id_of: list[str | None] = []
+        """By slot."""
+        self._places = IdPlaces()
         self._slots: I64 = np.zeros(0, np.int64)
         self._keys: U64 = np.zeros(0, np.uint64)
         self._minute = 0
         self._ticks = 0
         self._newest_s = 0.0
         """Of which second the newest of `_seconds` is, if all samples came in time."""
-        self._drops_taken: tuple[U64, U64] | None = None
-        """Drops by line when they were taken last, and the keys of the slots then."""
+        self._drops_taken: tuple[I64, U64, U64] | None = None
+        """Lines with drops when these were taken last, their drops, and the keys of the slots then."""
         self.at = 0.0
 
     # --- writing: the sampler ---
@@ -84,10 +86,10 @@ class QueueFigures:
             self._keys = keys[::2].copy()
             # The ids that the document holds as well, instead of 100,000 copies.
             fitting = {sys.intern(name): slot for name, slot in slots.items() if 0 < slot * 2 < lines}
-            self._slot_of = fitting
             self._id_of = [None] * (lines // 2)
             for name, slot in fitting.items():
                 self._id_of[slot] = name
+            self._places = IdPlaces(self._id_of)
             self._slots = np.fromiter(fitting.values(), np.int64, len(fitting))
             if len(fitting) <= self._seconds.capacity:
                 self._seconds.watch(fitting.values())
@@ -95,7 +97,8 @@ class QueueFigures:
     def change_slots(self, slots: Mapping[str, int], removed: Iterable[str], counters: Counters) -> None:
         """As `set_slots`, where these came or moved, and these are gone."""
         gone = {*removed, *slots}
-        kept = {name: slot for name, slot in self._slot_of.items() if name not in gone}
+        held = enumerate(self._id_of)
+        kept = {name: slot for slot, name in held if name is not None and name not in gone}
         self.set_slots({**kept, **slots}, counters)
 
     def _follow(self, keys: U64) -> None:
@@ -175,12 +178,16 @@ class QueueFigures:
         archive.write(step, self._keys[self._slots], means[self._slots], trips[self._slots])
         threading.Thread(target=_fold, args=(archive, step), name="weir-archive", daemon=True).start()
 
+    def _slot(self, queue_id: str) -> int:
+        """0 for a queue without a class."""
+        return max(self._places.find(queue_id), 0)
+
     # --- reading: requests ---
 
     def watch(self, ids: Sequence[str]) -> None:
         """Somebody looks at these queues: keep their seconds."""
         with self.lock:
-            self._seconds.watch(self._slot_of[name] for name in ids if name in self._slot_of)
+            self._seconds.watch(slot for slot in map(self._slot, ids) if slot)
 
     def ranking(self, by: str, count: int) -> list[str]:
         """The ids of the busiest queues with traffic (or drops), the busiest first."""
@@ -206,7 +213,7 @@ class QueueFigures:
     def largest(self, ids: Sequence[str], direction: int) -> tuple[str, float] | None:
         """The queue of these that has most of a direction now, and its rate in bit/s; None: none has any."""
         with self.lock:
-            slots = np.array([self._slot_of.get(name, 0) for name in ids], np.int64)
+            slots = np.array([self._slot(name) for name in ids], np.int64)
             if not len(slots) or not self._rates.lines:
                 return None
             rates = self._rates.per_s[BYTES][slots * 2 + direction] * np.float32(8)
@@ -232,7 +239,7 @@ class QueueFigures:
     def figures(self, ids: Sequence[str], absent: Absent = EVERYTHING) -> list[Json]:
         """The rows of `stats/queues`, in the order asked. `absent`: columns without values, and why."""
         with self.lock:
-            known = [self._slot_of.get(name, 0) for name in ids]
+            known = [self._slot(name) for name in ids]
             if not self._rates.lines:
                 return rows(ids, known, np.zeros((len(COUNTERS) + 4, len(ids) * 2)), absent, known)
             lines = _lines(np.array(known, np.int64))
@@ -254,12 +261,14 @@ class QueueFigures:
             now, keys = self._rates.own((DROPS, ANCESTOR, EARLY)), self._keys
             before = now
             if self._drops_taken is not None:
-                known, their_keys = self._drops_taken
+                lines, known, their_keys = self._drops_taken
+                there = lines < len(now)
+                lines, known = lines[there], known[there]
+                same = their_keys[lines // 2] == keys[lines // 2]
                 before = np.zeros_like(now)
-                common = min(len(now), len(known)) // 2
-                same = np.repeat(keys[:common] == their_keys[:common], 2)
-                before[: common * 2][same] = known[: common * 2][same]
-            self._drops_taken = now, keys
+                before[lines[same]] = known[same]
+            dropping = np.flatnonzero(now.any(axis=1))
+            self._drops_taken = dropping, now[dropping], keys
             grown = np.where(now[:, :1] < before[:, :1], now, now - before)
             grown[:, 1:] &= np.uint64(0xFFFF_FFFF)  # counters of 32 bits
             return self._drops_by_owner(grown)
@@ -279,14 +288,14 @@ class QueueFigures:
     def unmeasured(self, queue_id: str) -> str:
         """Why a queue has no figures; "" where it has."""
         with self.lock:
-            slot = self._slot_of.get(queue_id, 0)
+            slot = self._slot(queue_id)
             is_measured = bool(self._rates.lines) and bool(self._rates.measured[slot * 2])
         return NO_CLASS if not slot else "" if is_measured else UNMEASURED
 
     def recent(self, queue_id: str, window: str) -> Json:
         """A queue's samples, the oldest first, without its limits."""
         with self.lock:
-            slot = self._slot_of.get(queue_id)
+            slot = self._slot(queue_id)
             self._seconds.watch([slot] if slot else [])
             if window == "2m":
                 return _samples(self.at - SECONDS + 1, 1, self._two_minutes(slot))
@@ -296,15 +305,15 @@ class QueueFigures:
                 return _samples((self._minute - MINUTES) * 60.0, 60, ways)
             return self._archived(slot, ARCHIVED[window])
 
-    def _two_minutes(self, slot: int | None) -> Records:
+    def _two_minutes(self, slot: int) -> Records:
         place, ring = self._seconds.place(slot) if slot else None, self._seconds.ring
         if place is None or place * 2 + 1 >= ring.columns:
             return np.zeros((SECONDS, 2), RECORD)
         return np.stack([ring.column(place * 2), ring.column(place * 2 + 1)], axis=1)
 
-    def _archived(self, slot: int | None, level: Level) -> Json:
+    def _archived(self, slot: int, level: Level) -> Json:
         newest = int(self.at // level.step_s) - 1
-        if self._archive is None or slot is None:
+        if self._archive is None or not slot:
             ways = np.zeros((level.steps, 2), KEPT)
         else:
             ways = self._archive.read(int(self._keys[slot]), newest, level)
