@@ -11,10 +11,12 @@ checked against each other.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +62,21 @@ IMPLIED = {
     *("BR2_PACKAGE_BUSYBOX", "BR2_PACKAGE_KMOD_TOOLS", "BR2_PACKAGE_LIBCURL_CURL"),
     *("BR2_PACKAGE_OPENSSH_KEY_UTILS", "BR2_PACKAGE_OPENSSH_SERVER"),
 }
+# Modules that Buildroot's Python lacks without an option (in place of decimal it has one in Python, which
+# is slow), and those that it never has.
+MODULES = {
+    "BZIP2": "bz2",
+    "CURSES": "curses",
+    "DECIMAL": "decimal",
+    "PYEXPAT": "xml",
+    "READLINE": "readline",
+    "SQLITE": "sqlite3",
+    "SSL": "ssl",
+    "UNICODEDATA": "unicodedata",
+    "XZ": "lzma",
+    "ZLIB": "zlib",
+}
+NEVER = ("idlelib", "pydoc", "tkinter")
 # Commands that busybox leaves out and a package brings; what a script asks of a command beyond having it.
 BROUGHT = {"BLOCKDEV"}
 APPLET_OPTIONS = {
@@ -72,7 +89,16 @@ _CALLED = re.compile(
     r"(?:^|[|;&!({]|\b(?:if|then|elif|else|do|while|until))[ \t]*([a-z][a-z0-9_.-]*)\b", re.MULTILINE
 )
 _PACKED = re.compile(r"^CONFIG_(KERNEL|MODULE_COMPRESS)_(ZSTD|XZ)=y$", re.MULTILINE)
+_IMPORT = """import importlib, sys
+sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
+for name in sys.argv[2:]:
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        print(f"import {name}: {error}")
+"""
 _OPTION = re.compile(r"(?:# )?(BR2_\w+)(?:=(.*)| is not set)")
+_USER = re.compile(r"^User=(\S+)$", re.MULTILINE)
 _PATH = re.compile(r"\$\(BR2_EXTERNAL_WEIR_PATH\)/([^\s\"]+)")
 
 
@@ -203,6 +229,43 @@ def check_library_versions(buildroot: Path) -> list[str]:
     return problems
 
 
+def imported() -> list[str]:
+    """The modules that our code imports of others, within functions, too."""
+    names = set()
+    for path in (ROOT / "api/weir").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module)
+    return sorted(name for name in names if name.partition(".")[0] not in ("__future__", "weir"))
+
+
+def check_modules(have: Mapping[str, str]) -> list[str]:
+    """What our code imports is there, and what that imports: with the modules away that the image lacks."""
+    lacking = [name for option, name in MODULES.items() if have.get(f"BR2_PACKAGE_PYTHON3_{option}") != "y"]
+    tried = subprocess.run(
+        [sys.executable, "-c", _IMPORT, ",".join((*lacking, *NEVER)), *imported()],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [f"Python on the image cannot {line}" for line in tried.stdout.splitlines()]
+
+
+def check_users(table: str, skeleton: str) -> list[str]:
+    """Each user that a unit runs as is made, by one package: of two lines the later one stands silently.
+
+    `table` is Buildroot's PACKAGES_USERS (makeusers syntax), `skeleton` its /etc/passwd.
+    """
+    made = [words[0] for line in table.splitlines() if len(words := line.split()) > 7]
+    units = [path for folder in ("board/overlay", "package") for path in (ROOT / folder).rglob("*.service")]
+    needed = {user for unit in units for user in _USER.findall(unit.read_text(encoding="utf-8"))}
+    known = {*made, *(line.partition(":")[0] for line in skeleton.splitlines())}
+    twice = sorted({user for user in made if user not in "#-" and made.count(user) > 1})
+    return [f"no package makes the user {user}, which a unit runs as" for user in sorted(needed - known)] + [
+        f"more than one package makes the user {user}" for user in twice
+    ]
+
+
 def make(buildroot: Path, output: Path, *targets: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["make", "-C", str(buildroot), f"O={output}", f"BR2_EXTERNAL={EXTERNAL}", *targets],
@@ -231,10 +294,14 @@ def check_defconfig(buildroot: Path, defconfig: str) -> list[str]:
         for program, option in PROGRAMS.items()
         if have.get(option) != "y"
     ]
+    problems += [f"{defconfig}: {text}" for text in check_modules(have)]
     if not problems:
         parsed = make(buildroot, output, *(f"{package}-show-info" for package in PACKAGES))
         if parsed.returncode:
             problems.append(f"our packages do not parse: {parsed.stderr.strip()[-400:]}")
+        table = make(buildroot, output, "-s", "printvars", "VARS=PACKAGES_USERS").stdout
+        passwd = (buildroot / "system/skeleton/etc/passwd").read_text(encoding="utf-8")
+        problems += [f"{defconfig}: {text}" for text in check_users(table.partition("=")[2], passwd)]
     return problems
 
 

@@ -11,11 +11,10 @@ WEIR_API_SETUP_TYPE = setuptools
 WEIR_API_LICENSE = Apache-2.0, MIT (common-passwords.txt)
 WEIR_API_LICENSE_FILES = LICENSE LICENSES/MIT.txt
 
-# The agent runs as root, the API as a user of its own that owns the database. Buildroot's unbound brings no user. Who signs in by SSH is cli, whose shell
-# runs what sshd's files say and nothing else (docs/adr/0236).
+# The agent runs as root, the API as a user of its own that owns the database. Who signs in by SSH is cli, whose shell runs what sshd's files say and
+# nothing else (docs/adr/0236).
 define WEIR_API_USERS
 	weir -1 weir -1 * /var/lib/weir - - Weir API
-	unbound -1 unbound -1 * - - - Name service
 	dhcp-relay -1 dhcp-relay -1 * - - - DHCP relay
 	cli -1 cli -1 * - /bin/sh - Command line by SSH
 endef

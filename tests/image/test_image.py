@@ -84,6 +84,27 @@ def test_an_option_that_kconfig_drops_is_a_problem_and_no_source_is_none(
     assert check.check_kernel_options() == ["appliance: CONFIG_A=y became n"]
 
 
+def test_each_user_of_a_unit_is_made_once() -> None:
+    """Buildroot's unbound makes its user; a second line of ours took the home folder from it."""
+    ours = "".join((ROOT / f"package/{name}/{name}.mk").read_text("utf-8") for name in ("kea", "weir-api"))
+    theirs = "unbound -1 unbound -1 * /etc/unbound - - unbound daemon\n"
+    theirs += "# groups\n- - render -1 * - - - nodes\n- - kvm -1 * - - - nodes\n"
+    assert check.check_users(theirs + ours, "www-data:x:33:33::/var/www:/bin/false\n") == []
+    assert check.check_users(ours, "") == ["no package makes the user unbound, which a unit runs as"]
+    assert check.check_users(theirs + theirs + ours, "") == ["more than one package makes the user unbound"]
+
+
+def test_python_on_the_image_has_what_our_code_and_its_libraries_import() -> None:
+    """Without expat Buildroot installs no `xml`, which QR codes are drawn with."""
+    everything = {f"BR2_PACKAGE_PYTHON3_{option}": "y" for option in check.MODULES}
+    assert check.check_modules(everything) == []
+    said = "\n".join(check.check_modules({**everything, "BR2_PACKAGE_PYTHON3_PYEXPAT": "n"}))
+    assert "import qrcode.image.svg" in said and "import sqlite3" not in said
+    recipe = (ROOT / "package/weir-api/Config.in").read_text(encoding="utf-8")
+    for option in ("PYTHON3_DECIMAL", "PYTHON3_SQLITE", "PYTHON3_SSL", "PYTHON3_ZLIB", "PYTHON_QRCODE_SVG"):
+        assert f"\tselect BR2_PACKAGE_{option} # runtime" in recipe
+
+
 def test_the_overlay_brings_no_folder_that_is_a_link_in_the_image() -> None:
     assert check.check_overlay() == []
 

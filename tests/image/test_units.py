@@ -129,8 +129,7 @@ def test_units_of_daemons_read_what_the_agent_writes_for_them() -> None:
         assert re.search(rf"^ExecStart=/usr/s?bin/[\w-]+ .*{daemon.config / file}$", text, re.MULTILINE), name
         assert f"StandardOutput=append:{daemon.config.parent}/said\n" in text
     unit = (OVERLAY / "usr/lib/systemd/system/unbound.service").read_text(encoding="utf-8")
-    users = (ROOT / "package/weir-api/weir-api.mk").read_text(encoding="utf-8")
-    assert f"User={unbound.USER}\n" in unit and f"\t{unbound.USER} -1 {unbound.USER} -1 " in users
+    assert f"User={unbound.USER}\n" in unit
     for defconfig in (ROOT / "configs").iterdir():
         lines = defconfig.read_text(encoding="utf-8").splitlines()
         packages = ("UNBOUND", "CA_CERTIFICATES", "RADVD", "PPPD", "OPENSSH", "KEA")
