@@ -27,6 +27,7 @@ from weir.model.announcing import Announcement
 from weir.model.codec import to_stored_json
 from weir.model.interface import Interface
 
+NO_PREFIXES = {"delegated_count": 0, "prefix_count": 0}
 NETWORK = "2001:db8:64::/64"
 SERVER = Dhcpv6Server(
     "lan", "lan0", first="::100", last="::109", dns_servers=("2001:db8::53",), domain="office.example"
@@ -97,7 +98,13 @@ def test_a_client_gets_an_address_and_is_told_its_dns_server_and_domain(rig: Rig
     (lease,) = leases(rig)
     assert (lease["address"], lease["client_id"]) == (client.address, client.duid)
     assert (lease["server"], lease["interface"], lease["reservation"]) == ("lan", "lan0", None)
-    assert learnt(rig) == {"serving": True, "network": NETWORK, "lease_count": 1, "address_count": 10}
+    assert learnt(rig) == {
+        "serving": True,
+        "network": NETWORK,
+        "lease_count": 1,
+        "address_count": 10,
+        **NO_PREFIXES,
+    }
 
 
 def test_one_that_asks_again_keeps_its_address_and_one_that_gives_it_back_has_none(rig: Rig) -> None:

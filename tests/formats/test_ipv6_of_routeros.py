@@ -193,9 +193,25 @@ def test_a_dhcpv6_server_gives_the_addresses_of_its_pool() -> None:
     assert "first" not in server and server["valid_s"] == 259_200
 
 
-def test_a_dhcpv6_server_without_a_pool_tells_settings_and_one_that_delegates_is_left_out() -> None:
+def test_a_dhcpv6_server_without_a_pool_tells_settings_and_one_of_an_unknown_pool_is_left_out() -> None:
     (server,), _ = of_server_6("")
     assert server["mode"] == "stateless"
-    for words in ("address-pool=routers", "address-pool=isp", "prefix-pool=routers address-pool=hosts"):
+    servers, fates = of_server_6("address-pool=isp")
+    assert servers == [] and "left-out no-pool" in fates.values()
+    for words in ("prefix-pool=isp", "prefix-pool=hosts"):
         servers, fates = of_server_6(words)
-        assert servers == [] and "left-out delegates" in fates.values()
+        assert servers == [] and "left-out no-prefix-pool" in fates.values()
+
+
+def test_a_dhcpv6_server_delegates_the_prefixes_of_its_pool_with_addresses_or_without() -> None:
+    pool = {"prefix": "2001:db8:70::/48", "length": 56}
+    for words in (
+        "address-pool=routers",
+        "prefix-pool=routers",
+        "prefix-pool=routers address-pool=static-only",
+    ):
+        (server,), fates = of_server_6(f"{words} lease-time=1h")
+        assert (server["prefix_pools"], server["mode"], server["valid_s"]) == ([pool], "stateless", 3600)
+        assert list(fates.values()).count("left-out unused-pool") == 2
+    (server,), fates = of_server_6("prefix-pool=routers address-pool=hosts")
+    assert (server["prefix_pools"], server["first"], "mode" in server) == ([pool], "::2:0", False)

@@ -15,10 +15,12 @@ from weir.agent.dhcp6_client import Delegation
 from weir.agent.lease_client import since_boot_s
 from weir.backends.kea6_config import config6_text
 from weir.backends.kea_config import subnet_id, tag_of
+from weir.kinds.dhcp6_pools import PrefixPool
 from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
 from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.dns import Dns
 from weir.kinds.firewall import Firewall
+from weir.kinds.static_route import StaticRoute
 from weir.model.announcing import Announcement
 from weir.model.codec import from_json
 from weir.model.delegation import Delegated, Dhcpv6
@@ -156,6 +158,73 @@ def test_a_host_and_an_address_are_reserved_once_and_by_a_server_that_gives_addr
     text = config6_text([spec], {"lan0": 7}, Path("/s"), Path("/data/l.csv"))
     (subnet,) = json.loads(text)["Dhcp6"]["subnet6"]
     assert subnet["reservations"] == [{"duid": DESK.duid, "ip-addresses": ["2001:db8:64::10"]}]
+
+
+# -- prefixes for routers behind ---------------------------------------------------------------------------
+
+
+def pooled(*pools: PrefixPool, **more: Any) -> Dhcpv6Server:
+    return replace(SERVER, prefix_pools=pools, **more)
+
+
+@pytest.mark.parametrize(
+    ("pools", "code"),
+    [
+        ((PrefixPool("2001:db8:1000::/40"),), None),
+        ((PrefixPool("2001:db8:1000::/56", 56),), None),
+        ((PrefixPool("2001:db8:1000::/40"), PrefixPool("2001:db8:1100::/40", 60)), None),
+        ((PrefixPool("2001:db8:1000::/60", 56),), "pool-too-small"),
+        ((PrefixPool("10.0.0.0/8"),), "not-ipv6"),
+        ((PrefixPool("2001:db8::/40"),), "prefix-taken"),
+        ((PrefixPool("2001:db8:64::/64", 64),), "prefix-taken"),
+        ((PrefixPool("2001:db8:2000::/40"),), "prefix-taken"),
+        ((PrefixPool("2001:db8:1000::/40"), PrefixPool("2001:db8:1010::/44")), "pools-overlap"),
+    ],
+)
+def test_what_a_pool_of_prefixes_may_be(pools: tuple[PrefixPool, ...], code: str | None) -> None:
+    routes = [
+        StaticRoute("in", "2001:db8:2000:8::/64", gateway="2001:db8:64::9"),
+        StaticRoute("all", "::/0", gateway="2001:db8:64::9"),
+        StaticRoute("own", "2001:db8::/32", blackhole=True),
+    ]
+    assert codes(LAN, pooled(*pools), *routes) == ([] if code is None else [code])
+
+
+def test_pools_of_two_servers_do_not_meet() -> None:
+    other = replace(LAN, id="lan1", addresses=("2001:db8:65::1/64",))
+    servers = [pooled(PrefixPool("2001:db8:1000::/40"), id=name) for name in "ab"]
+    assert codes(LAN, other, servers[0], replace(servers[1], interface="lan1")) == ["pools-overlap"]
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ({"prefix": "2001:db8:1000:4200::/56"}, None),
+        ({"prefix": "2001:db8:3000::/48", "address": "::10"}, None),
+        ({}, "nothing-reserved"),
+        ({"prefix": "2001:db8:1000:4200::/60"}, "not-of-the-pool"),
+        ({"prefix": "2001:db8:3000::/47"}, "bad-prefix-length"),
+        ({"prefix": "2001:db8:64::/56"}, "prefix-taken"),
+    ],
+)
+def test_what_prefix_a_reservation_may_have(said: dict[str, str], code: str | None) -> None:
+    router = replace(DESK, **{"address": None, **said})
+    found = codes(LAN, pooled(PrefixPool("2001:db8:1000::/40")), router, kind="dhcpv6-reservation")
+    assert found == ([] if code is None else [code])
+
+
+def test_kea_delegates_of_pools_and_reservations_and_without_addresses_as_well() -> None:
+    router = replace(DESK, address=None, prefix="2001:db8:1000:4200::/56", hostname="branch")
+    server = pooled(PrefixPool("2001:db8:1000::/40", 56), mode="stateless")
+    (spec,) = DHCP6.wanted(Document((LAN, server, router))).values()
+    text = config6_text([spec], {"lan0": 7}, Path("/s"), Path("/data/l.csv"))
+    (subnet,) = json.loads(text)["Dhcp6"]["subnet6"]
+    assert subnet["pd-pools"] == [{"prefix": "2001:db8:1000::", "prefix-len": 40, "delegated-len": 56}]
+    assert subnet["reservations"] == [
+        {"duid": DESK.duid, "prefixes": ["2001:db8:1000:4200::/56"], "hostname": "branch"}
+    ]
+    assert subnet["pools"] == []
+    assert spec.gave("2001:db8:10ff::/56") and not spec.gave("2001:db8:1100::/56")
 
 
 # -- a delegated prefix ------------------------------------------------------------------------------------

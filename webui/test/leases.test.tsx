@@ -59,6 +59,20 @@ describe("the leases", () => {
     expect(screen.getByRole<HTMLInputElement>("textbox", { name: /^DUID/ }).value).toBe(duid);
   });
 
+  it("of a prefix become reservations of it, and queues of all that is behind a router", async () => {
+    const duid = "00:03:00:01:02:00:00:00:00:09";
+    const prefix = "2001:db8:1000::/56";
+    router.state.leases = [{ ...LAPTOP, address: prefix, client_id: duid }];
+    renderAt("/leases");
+    const row = await rowOf(prefix);
+    const queue = within(row).getByRole("link", { name: "Make a queue" });
+    expect(decodeURIComponent(queue.getAttribute("href")!)).toContain(`target=${prefix}`);
+    await userEvent.setup().click(within(row).getByRole("link", { name: "Make static" }));
+    const field = await screen.findByRole<HTMLInputElement>("textbox", { name: /^Prefix/ });
+    expect(field.value).toBe(prefix);
+    expect(screen.getByRole<HTMLInputElement>("textbox", { name: /^Address/ }).value).toBe("");
+  });
+
   it("start a queue for their address", async () => {
     router.state.leases = [LAPTOP];
     renderAt("/leases");

@@ -10,7 +10,7 @@ again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,10 @@ from typing import NamedTuple
 _COLUMNS = ("address", "hwaddr", "valid_lifetime", "expire", "subnet_id", "hostname", "state")
 _CLIENT = ("client_id", "duid")
 """The column of what a client calls itself, of IPv4 and of IPv6."""
+_PREFIX = ("lease_type", "prefix_len")
+"""The columns that tell a prefix from an address, of IPv6 alone."""
+_DELEGATED = 2
+"""Kea's number of IA_PD (src/lib/dhcpsrv/lease.h)."""
 _ESCAPED = re.compile(r"&#x([0-9a-fA-F]{2})")
 _NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _TRIES = 5
@@ -25,8 +29,9 @@ _ASSIGNED = 0
 
 
 class Lease(NamedTuple):
-    """`expires_s` since 1970. `client_id` is the DUID of a client of DHCPv6. `hostname` is what the client
-    says it is called: only letters, digits, dots and dashes are left of that."""
+    """`address` is a prefix with its length where a router was delegated one. `expires_s` since 1970.
+    `client_id` is the DUID of a client of DHCPv6. `hostname` is what the client says it is called: only
+    letters, digits, dots and dashes are left of that."""
 
     address: str
     mac: str
@@ -39,6 +44,10 @@ class Lease(NamedTuple):
     def family(self) -> int:
         """4 or 6."""
         return 6 if ":" in self.address else 4
+
+    @property
+    def is_prefix(self) -> bool:
+        return "/" in self.address
 
 
 class LeaseFile:
@@ -118,16 +127,17 @@ class LeaseFile:
         """One row, and its address. Of a damaged file what can be read is taken."""
         values = line.split(",")
         if values[0] == "address":
-            known = (*_COLUMNS, *(name for name in _CLIENT if name in values))
+            known = (*_COLUMNS, *(name for name in (*_CLIENT, *_PREFIX) if name in values))
             self._columns = tuple(values.index(name) for name in known if name in values)
             return None
-        if len(self._columns) != len(_COLUMNS) + 1 or len(values) <= max(self._columns):
+        count = len(_COLUMNS) + 1
+        if len(self._columns) not in (count, count + len(_PREFIX)) or len(values) <= max(self._columns):
             return None
-        address, mac, lifetime, expire, subnet, hostname, state, client_id = (
+        address, mac, lifetime, expire, subnet, hostname, state, client_id, *kind = (
             values[index] for index in self._columns
         )
         try:
-            lease = Lease(str(ip_address(address)), mac, client_id, _name(hostname), int(expire), int(subnet))
+            lease = Lease(_what(address, kind), mac, client_id, _name(hostname), int(expire), int(subnet))
             is_held = int(state) == _ASSIGNED and int(lifetime) > 0
         except ValueError:
             return None
@@ -136,6 +146,12 @@ class LeaseFile:
         else:
             held.pop(lease.address, None)
         return lease.address
+
+
+def _what(address: str, kind: Sequence[str]) -> str:
+    """The address, or the prefix with its length. Raises `ValueError`."""
+    plain = str(ip_address(address))
+    return f"{plain}/{int(kind[1])}" if kind and int(kind[0]) == _DELEGATED else plain
 
 
 def _name(text: str) -> str:

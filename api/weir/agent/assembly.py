@@ -31,7 +31,6 @@ from weir.agent import (
     dialler,
     early,
     ground,
-    host_services,
     learning,
     protocols,
     tunnels,
@@ -63,6 +62,7 @@ from weir.agent.log_tail import LogTail
 from weir.agent.options import lasting, state_folder
 from weir.agent.outside import Outside
 from weir.agent.packet_sizes import Merging
+from weir.agent.prefix_routes import PrefixFollower
 from weir.agent.reconciler import Reconciler
 from weir.agent.routing import Routing
 from weir.agent.sampler import Sampler
@@ -152,8 +152,8 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     _serve(options, parts, handlers.closed, stack)
     stack.callback(_stop, clients)
     outside.fetching.begin(configuration)
-    names = LeaseNames(hosts.leases, hosts.dns, partial(host_services.asked_of, configuration))
-    _begin((reconciler, guard, names, protocols.keeping(routing_protocols, configuration)), stack)
+    following_hosts = hosts.followers(configuration)
+    _begin((reconciler, guard, *following_hosts, protocols.keeping(routing_protocols, configuration)), stack)
     found.probe(partial(_without_pacing, modes, configuration), after_s=options.probe_after_s)
     stack.callback(found.stop)
     log.info("listening on %s (datapath %s)", options.socket, datapath.reused)
@@ -163,7 +163,9 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     log.info("stopping; the kernel goes on as it is")
 
 
-def _begin(threads: Sequence[Reconciler | Guard | LeaseNames | KeptRoutes], stack: ExitStack) -> None:
+def _begin(
+    threads: Sequence[Reconciler | Guard | LeaseNames | PrefixFollower | KeptRoutes], stack: ExitStack
+) -> None:
     for thread in threads:
         thread.start()
         stack.callback(thread.stop)

@@ -21,6 +21,7 @@ from weir.agent.delegations import Delegations
 from weir.agent.fetched import FetchedSets
 from weir.agent.leases import Leases
 from weir.agent.port_stages import FirewallStage, HtbStage, Ports, SetsStage
+from weir.agent.prefix_routes import PrefixRoutes
 from weir.agent.stages import (
     Asking,
     Execution,
@@ -113,6 +114,7 @@ class Executor:
         leases: Leases | None = None,
         known_uplinks: Uplinks | None = None,
         delegations: Delegations | None = None,
+        prefixes: PrefixRoutes | None = None,
         fetched_sets: FetchedSets | None = None,
         parts: Parts = PARTS,
         **others: PartBackend[Any, Any, Any],
@@ -125,6 +127,7 @@ class Executor:
         self.leases = leases or Leases(None)
         self.uplinks = known_uplinks or Uplinks(None)
         self.delegations = delegations or Delegations(None)
+        self.prefixes = prefixes
         self.fetched_sets = fetched_sets or FetchedSets()
         self.registered = parts
         self._ports = Ports(ports)
@@ -145,7 +148,8 @@ class Executor:
         }
         routes = backends.get(ROUTES.name)
         if isinstance(routes, RoutesBackend):
-            special[ROUTES.name] = RoutesStage(routes, self.leases, self.uplinks, self.delegations)
+            known = (self.leases, self.uplinks, self.delegations, self.prefixes)
+            special[ROUTES.name] = RoutesStage(routes, *known)
         if UPLINKS.name in backends:
             special[UPLINKS.name] = UplinksStage(backends[UPLINKS.name], self.leases, self.uplinks)
         if ANNOUNCING.name in backends:

@@ -40,7 +40,8 @@ class GivenLeases:
         except Problem:
             return {}
         wanted = self._wanted()
-        found = {address: lease.hostname for address, lease in held.items() if lease.hostname}
+        named = (lease for lease in held.values() if lease.hostname and not lease.is_prefix)
+        found = {lease.address: lease.hostname for lease in named}
         reserved = (spec for spec in wanted if isinstance(spec, ReservationSpec))
         return {**found, **{spec.address: spec.hostname for spec in reserved if spec.hostname}}
 
@@ -51,29 +52,31 @@ class GivenLeases:
         if type(start) is not int or type(limit) is not int or start < 0 or not 1 <= limit <= MAX_PAGE:
             raise Invalid("start and limit must be numbers of a page", code="bad-request")
         wanted = self._wanted()
-        servers = _by_subnet(wanted)
-        found = [item for item in self._table.found(words[:MAX_WORDS_CHARS]) if _subnet(item) in servers]
+        servers = _Servers(wanted)
+        given = ((item, servers.of(item)) for item in self._table.found(words[:MAX_WORDS_CHARS]))
+        found = [(item, server) for item, server in given if server is not None]
         reserved = _reserved(wanted)
         page = found[start : start + limit]
-        listed = [_lease(item, servers[_subnet(item)], reserved.get(item.address)) for item in page]
+        listed = [_lease(item, server, reserved.get(item.address)) for item, server in page]
         return {"at_ms": wall_ms(), "total": len(found), "leases": listed}
 
     def _changes(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
         """The leases that came and went behind `after`, a number that an earlier answer gave."""
         after = params.get("after")
         number, changes = self._table.since(after if type(after) is int else 2**62)
-        servers = _by_subnet(self._wanted())
+        servers = _Servers(self._wanted())
+        given = ((item, servers.of(item.lease)) for item in changes)
         told = [
             {
                 "what": item.what,
                 "address": item.lease.address,
                 "mac": item.lease.mac or None,
                 "hostname": item.lease.hostname or None,
-                "server": servers[_subnet(item.lease)].id,
-                "interface": servers[_subnet(item.lease)].link,
+                "server": server.id,
+                "interface": server.link,
             }
-            for item in changes
-            if _subnet(item.lease) in servers
+            for item, server in given
+            if server is not None
         ]
         return {"number": number, "changes": told}
 
@@ -87,13 +90,23 @@ class GivenLeases:
             return *four, *delegations.served(compiled.of(DHCP6), compiled.of(NETWORK)).values()
 
 
-def _by_subnet(wanted: Wanted) -> dict[tuple[int, int], Server]:
-    """By family and number of subnet."""
-    return {
-        (6 if ":" in spec.network else 4, subnet_id(spec.network)): spec
-        for spec in wanted
-        if not isinstance(spec, ReservationSpec) and spec.network is not None
-    }
+class _Servers:
+    """Who gave which lease."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        servers = [spec for spec in wanted if not isinstance(spec, ReservationSpec)]
+        self._by_subnet = {
+            (6 if ":" in spec.network else 4, subnet_id(spec.network)): spec
+            for spec in servers
+            if spec.network is not None
+        }
+        self._delegating = [spec for spec in servers if isinstance(spec, Server6Spec) and spec.delegates]
+
+    def of(self, lease: Lease) -> Server | None:
+        """A prefix is of the server that delegates it, whatever network it serves by now."""
+        if lease.is_prefix:
+            return next((spec for spec in self._delegating if spec.gave(lease.address)), None)
+        return self._by_subnet.get((lease.family, lease.subnet_id))
 
 
 def _reserved(wanted: Wanted) -> dict[str, str]:
@@ -101,12 +114,9 @@ def _reserved(wanted: Wanted) -> dict[str, str]:
     found = {spec.address: spec.id for spec in wanted if isinstance(spec, ReservationSpec)}
     for spec in wanted:
         if isinstance(spec, Server6Spec):
-            found.update({spec.address_of(one.end): one.id for one in spec.reserved})
+            found.update({spec.address_of(one.end): one.id for one in spec.reserved if one.end is not None})
+            found.update({one.prefix: one.id for one in spec.reserved if one.prefix is not None})
     return found
-
-
-def _subnet(lease: Lease) -> tuple[int, int]:
-    return lease.family, lease.subnet_id
 
 
 def _lease(item: Lease, server: Server, reservation: str | None) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from weir.agent.configuration import Configuration
-from weir.agent.lease_names import Asked
+from weir.agent.lease_names import Asked, LeaseNames
 from weir.agent.options import lasting, state_folder
+from weir.agent.prefix_routes import PrefixFollower, PrefixRoutes
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.autoconf import AutoconfBackend
 from weir.backends.daemons import Learn
@@ -18,13 +20,13 @@ from weir.backends.dhcp6 import Dhcp6Backend
 from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.dhcp_relay import DhcpRelayBackend
 from weir.backends.dns import DnsBackend
-from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP6, DHCP_RELAY, DHCP_RELAYED, DNS, NETWORK
+from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP6, DHCP_RELAY, DHCP_RELAYED, DNS, NETWORK, dhcp6
 
 
 @dataclass(frozen=True, slots=True)
 class HostServices:
     """`autoconf` is the other side of `announcing`: what this router learns of others. `leases` are those of
-    all DHCP servers."""
+    all DHCP servers, `prefixes` the routes to what those of IPv6 delegate."""
 
     leases: LeaseTable
     dhcp: DhcpBackend
@@ -34,6 +36,7 @@ class HostServices:
     dns: DnsBackend
     announcing: AnnouncingBackend
     autoconf: AutoconfBackend
+    prefixes: PrefixRoutes
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> HostServices:
@@ -50,11 +53,12 @@ class HostServices:
             DnsBackend(folder / "dns", options.ca_bundle, is_unit=is_unit),
             AnnouncingBackend(folder / "announcing", lasts / "announced.json", is_unit=is_unit),
             AutoconfBackend(state_dir / "autoconf.json"),
+            PrefixRoutes(leases, lasts / "delegated.json"),
         )
 
     @property
     def backends(self) -> dict[str, Any]:
-        """By the name of the part that each brings in line."""
+        """By the name of the part that each brings in line, and `prefixes` for the routes."""
         return {
             DHCP.name: self.dhcp,
             DHCP_RELAYED.name: self.dhcp_relayed,
@@ -63,12 +67,28 @@ class HostServices:
             DNS.name: self.dns,
             ANNOUNCING.name: self.announcing,
             AUTOCONF.name: self.autoconf,
+            "prefixes": self.prefixes,
         }
+
+    def followers(self, configuration: Configuration) -> tuple[LeaseNames, PrefixFollower]:
+        """What follows leases: names, and routes."""
+        return (
+            LeaseNames(self.leases, self.dns, partial(asked_of, configuration)),
+            PrefixFollower(
+                self.prefixes, partial(_delegating, configuration), configuration.follow_delegations
+            ),
+        )
 
     @property
     def learners(self) -> tuple[Learn, ...]:
         """Who says of interfaces what routers announce."""
         return self.announcing.learn, self.autoconf.learn
+
+
+def _delegating(configuration: Configuration) -> dhcp6.Wanted:
+    """The DHCPv6 servers of what runs."""
+    with configuration.lock:
+        return configuration.compiled.of(DHCP6) if configuration.loaded else {}
 
 
 def asked_of(configuration: Configuration) -> Asked:

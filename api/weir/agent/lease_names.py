@@ -180,7 +180,7 @@ def _claims(leases: list[Lease], asked: Asked) -> Iterator[_Claim]:
     for lease in leases:
         domain = domains.get(served.get((lease.family, lease.subnet_id), (0, "")))
         label = label_of(lease.hostname)
-        if domain and label and lease.address not in reserved:
+        if domain and label and not lease.is_prefix and lease.address not in reserved:
             yield _Claim(f"{label}.{domain}", lease.address, macs[lease.address], False)
 
 
@@ -200,7 +200,8 @@ def _reservations(asked: Asked) -> Iterator[tuple[tuple[int, str], str, str, str
             yield (4, spec.server), spec.by, spec.value, spec.address, spec.hostname
     for server in asked.six.values():
         for one in server.reserved if server.network is not None else ():
-            yield (6, server.id), one.by, one.value, server.address_of(one.end), one.hostname
+            if one.end is not None:
+                yield (6, server.id), one.by, one.value, server.address_of(one.end), one.hostname
 
 
 def label_of(hostname: str) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from weir.agent.delegations import Delegations
 from weir.agent.leases import Leases
+from weir.agent.prefix_routes import PrefixRoutes
 from weir.agent.uplinks import Uplinks
 from weir.backends.backend import TOLD, Backend, Comparison, Look, PartBackend
 from weir.backends.routes import RoutesBackend
@@ -21,7 +22,7 @@ from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
-from weir.parts import NETWORK, ROUTES, UPLINKS, Part
+from weir.parts import DHCP6, NETWORK, ROUTES, UPLINKS, Part
 from weir.parts.delta import Delta
 from weir.parts.effect import Effect, Sessions
 from weir.parts.explained import Line
@@ -217,13 +218,19 @@ class PrefixesStage(PartStage):
 
 class RoutesStage(PartStage):
     """With the routes of leases and PPPoE sessions, which come and go with what is asked of their interface,
-    and of uplinks."""
+    of uplinks, and of prefixes that routers behind this one have."""
 
     def __init__(
-        self, backend: RoutesBackend, leases: Leases, uplinks: Uplinks, delegations: Delegations
+        self,
+        backend: RoutesBackend,
+        leases: Leases,
+        uplinks: Uplinks,
+        delegations: Delegations,
+        prefixes: PrefixRoutes | None,
     ) -> None:
         super().__init__(ROUTES, backend)
         self._delegations = delegations
+        self._prefixes = prefixes
         self._routes = backend
         self._leases = leases
         self._uplinks = uplinks
@@ -235,6 +242,8 @@ class RoutesStage(PartStage):
         network = target.of(NETWORK)
         routes = self._leases.routes(network, target.of(ROUTES))
         routes = self._delegations.routes(network, routes)
+        if self._prefixes is not None:
+            routes = self._prefixes.routes(target.of(DHCP6), routes)
         return self._uplinks.routes(target.of(UPLINKS), network, self._leases.held(), routes)
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
@@ -271,7 +280,7 @@ def _takes_another_part(network: Delta[NetworkSpec]) -> bool:
 
 def _moves_others(plan: Plan) -> bool:
     """Whether routes that are no static ones come or go."""
-    if UPLINKS in plan.parts:
+    if UPLINKS in plan.parts or DHCP6 in plan.parts:
         return True
     network = plan.of(NETWORK)
     changed = [] if network is None else [*(s for pair in network.set for s in pair), *network.removed]

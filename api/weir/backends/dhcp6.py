@@ -51,9 +51,16 @@ class Dhcp6Backend(KeaBackend[Wanted]):
                 yield Effect("dhcpv6-server", new.id, "resets", text)
             before = {} if old is None else {one.id: one for one in old.reserved}
             for one in new.reserved:
-                if one.id in before and before[one.id].end != one.end:
+                if one.id in before and before[one.id].end != one.end and one.end is not None:
                     text = f"the host gets {new.address_of(one.end)} when it renews its address"
                     yield Effect("dhcpv6-reservation", one.id, "resets", text)
+                if one.id in before and before[one.id].prefix not in (None, one.prefix):
+                    text = f"its router has {before[one.id].prefix} no more when it renews"
+                    yield Effect("dhcpv6-reservation", one.id, "resets", text)
+            for pool in () if old is None else old.prefix_pools:
+                if pool not in new.prefix_pools:
+                    text = f"routers on {new.ifname} that have a prefix of {pool.prefix} lose it"
+                    yield Effect("dhcpv6-server", new.id, "resets", text)
 
     def explain(
         self,
@@ -79,13 +86,17 @@ class Dhcp6Backend(KeaBackend[Wanted]):
             leases = self.leases.held()
         except Problem:
             return {}
-        counts = Counter(lease.subnet_id for lease in leases.values() if lease.family == self.family)
+        six = [lease for lease in leases.values() if lease.family == self.family]
+        counts = Counter(lease.subnet_id for lease in six if not lease.is_prefix)
+        prefixes = [lease.address for lease in six if lease.is_prefix]
         return {
             spec.id: {
                 "serving": spec.network is not None and self.is_heard(spec),
                 "network": spec.network,
                 "lease_count": 0 if spec.network is None else counts[subnet_id(spec.network)],
                 "address_count": 0 if spec.network is None else spec.address_count,
+                "delegated_count": sum(map(spec.gave, prefixes)) if spec.delegates else 0,
+                "prefix_count": sum(pool.count for pool in spec.prefix_pools),
             }
             for spec in self._wanted.values()
             if ids is None or spec.id in ids
@@ -98,7 +109,7 @@ class Dhcp6Backend(KeaBackend[Wanted]):
         except Problem:
             return {}
         return {
-            one.id: {"leased_until": _until(leases.get(spec.address_of(one.end)), one)}
+            one.id: {"leased_until": _until(_lease_of(leases, spec, one), one)}
             for spec in self._wanted.values()
             for one in spec.reserved
             if ids is None or one.id in ids
@@ -106,6 +117,11 @@ class Dhcp6Backend(KeaBackend[Wanted]):
 
     def _has_socket(self, spec: Server6Spec) -> bool:
         return self._kea.is_asked_by_group(socket.if_nametoindex(spec.ifname))
+
+
+def _lease_of(leases: Mapping[str, Lease], spec: Server6Spec, one: Reserved) -> Lease | None:
+    """Of its address, or of its prefix where it has none."""
+    return leases.get((one.prefix or "") if one.end is None else spec.address_of(one.end))
 
 
 def _until(lease: Lease | None, one: Reserved) -> str | None:

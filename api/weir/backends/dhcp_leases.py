@@ -17,8 +17,8 @@ from weir.adapters.kea_leases import Lease, LeaseFile
 from weir.model.problem import Unavailable
 
 KEPT_CHANGES = 1000
-Place = tuple[int, int]
-"""Where an address is among others: all of IPv4 before IPv6."""
+Place = tuple[int, int, str]
+"""Where an address or a prefix is among others: all of IPv4 before IPv6."""
 
 
 class LeaseChange(NamedTuple):
@@ -121,8 +121,9 @@ class LeaseTable:
 
 
 def _place(address: str) -> Place:
-    found = ip_address(address)
-    return found.version, int(found)
+    plain, _, length = address.partition("/")
+    found = ip_address(plain)
+    return found.version, int(found), length
 
 
 def _host(lease: Lease) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from weir.backends.kea_config import Json, awaiting, kept, subnet_id, tagged
+from weir.kinds.dhcp6_pools import PrefixPool
 from weir.parts.dhcp6 import Reserved, Server6Spec
 
 
@@ -41,6 +42,7 @@ def _subnet(spec: Server6Spec, network: str) -> Json:
         "subnet": network,
         "interface": spec.ifname,
         "pools": [{"pool": pool} for pool in spec.pools()],
+        "pd-pools": [_pool(pool) for pool in spec.prefix_pools],
         "preferred-lifetime": spec.preferred_s,
         "valid-lifetime": spec.valid_s,
         "option-data": [{"name": name, "data": data} for name, data in told if data],
@@ -49,5 +51,14 @@ def _subnet(spec: Server6Spec, network: str) -> Json:
 
 
 def _reservation(spec: Server6Spec, one: Reserved) -> Json:
-    named = {} if one.hostname is None else {"hostname": one.hostname}
-    return {one.by: one.value, "ip-addresses": [spec.address_of(one.end)], **named}
+    return {
+        one.by: one.value,
+        **({} if one.end is None else {"ip-addresses": [spec.address_of(one.end)]}),
+        **({} if one.prefix is None else {"prefixes": [one.prefix]}),
+        **({} if one.hostname is None else {"hostname": one.hostname}),
+    }
+
+
+def _pool(pool: PrefixPool) -> Json:
+    network, _, length = pool.prefix.partition("/")
+    return {"prefix": network, "prefix-len": int(length), "delegated-len": pool.length}

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Comment, Flag, HostName, HostPart, Mac, Moment, Ref, Text
+from weir.fields import OBJECT_IDS, Comment, Flag, HostName, HostPart, Mac, Moment, Prefix, Ref, Text
 from weir.kinds.declaration import Declaration
+from weir.kinds.dhcp6_pools import LONGEST_BITS, SHORTEST_BITS, meet, taken_by
 from weir.kinds.dhcp6_server import Dhcpv6Server, end_of, length_of, taken_ends
 from weir.model.address import is_dns_name
 from weir.model.objects import ConfigObject, Kind
+from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning
 from weir.model.unique import one_for_each
@@ -24,7 +26,8 @@ _DUID = re.compile(r"(?:0x)?([0-9a-f]{2}(?::?[0-9a-f]{2})*)", re.ASCII | re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Dhcpv6Reservation(ConfigObject):
-    """An address that one host gets and no other. Exactly one of `duid` and `mac` says which host."""
+    """An address or a prefix, or both, that one host gets and no other. Exactly one of `duid` and `mac` says
+    which host."""
 
     kind: ClassVar[Kind] = "dhcpv6-reservation"
     id: str
@@ -32,12 +35,19 @@ class Dhcpv6Reservation(ConfigObject):
         str, Ref("dhcpv6-server", role="DHCPv6 server", help="The server that gives it.", example="lan")
     ]
     address: Annotated[
-        str,
+        str | None,
         HostPart(
             help="Its part behind the server's network, which may change; in the server's range or not.",
             example="::10",
         ),
-    ]
+    ] = None
+    prefix: Annotated[
+        str | None,
+        Prefix(
+            help="The prefix that it is delegated where it is a router; of a pool of the server or of none.",
+            example="2001:db8:1000:100::/56",
+        ),
+    ] = None
     duid: Annotated[
         str | None,
         Text(
@@ -68,7 +78,7 @@ class Dhcpv6Reservation(ConfigObject):
 
     @property
     def name(self) -> str:
-        return self.address
+        return self.address or self.prefix or self.id
 
     @property
     def identifier(self) -> tuple[str, str] | None:
@@ -94,13 +104,40 @@ def says_who(_view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:
         yield error("no-name", item, "hostname", f"{item.hostname} is an address, and no name of a host")
 
 
+def says_what(_view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:
+    if item.address is None and item.prefix is None:
+        yield error("nothing-reserved", item, "address", "an address, a prefix or both are reserved")
+
+
+def prefix_fits(view: View, item: Dhcpv6Reservation, text_: str, server: Dhcpv6Server) -> Iterator[Finding]:
+    """Its prefix is one that a router can be given, and nobody else has."""
+    prefix = parse_prefix(text_)
+    if prefix.family != 6 or not SHORTEST_BITS <= prefix.length <= LONGEST_BITS:
+        text = f"{text_} is no IPv6 prefix of {SHORTEST_BITS} to {LONGEST_BITS} bits"
+        yield error("bad-prefix-length", item, "prefix", text)
+        return
+    taken = taken_by(view, prefix)
+    if taken is not None:
+        yield error("prefix-taken", item, "prefix", f"{text_} meets {taken}")
+    for other in view.document.every(Dhcpv6Server):
+        for pool in other.prefix_pools if not other.disabled else ():
+            fits = other.id == server.id and pool.length == prefix.length
+            if meet(parse_prefix(pool.prefix), prefix) and not fits:
+                text = (
+                    f"{text_} meets {pool.prefix}, of which DHCPv6 server {other.id} delegates /{pool.length}"
+                )
+                yield error("not-of-the-pool", item, "prefix", text)
+
+
 def fits_its_server(view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:
-    """Its address is one behind the server's network that is not the router's own."""
+    """Its address is one behind the server's network that is not the router's own; its prefix is free."""
     server = view.document.get("dhcpv6-server", item.server)
     if item.disabled or not isinstance(server, Dhcpv6Server):
         return  # a reference to nothing is said already
+    if item.prefix is not None:
+        yield from prefix_fits(view, item, item.prefix, server)
     interface = view.document.interface(server.interface)
-    if interface is None:
+    if interface is None or item.address is None:
         return
     if end_of(item.address) >> 128 - length_of(interface):
         text = f"{item.address} is more than the part of an address behind the network on {interface.id}"
@@ -117,22 +154,23 @@ KIND = Declaration(
     singular="DHCPv6 reservation",
     plural="DHCPv6 reservations",
     short="dhcpv6-reservation",
-    about="Hosts whose IPv6 address by DHCP always has the same end.",
+    about="Hosts whose IPv6 address by DHCP always has the same end, and routers that get the same prefix.",
     ids=replace(OBJECT_IDS, assigned="r"),
-    columns=("address", "duid", "mac", "server", "leased_until", "comment"),
+    columns=("address", "prefix", "duid", "mac", "server", "leased_until", "comment"),
     named_by="address",
     argument="reservation_id",
     area="Services",
-    purpose="A reservation gives a host an address with the same end always, whatever its network is. The "
-    "page Leases makes one of a lease.",
+    purpose="A reservation gives a host an address with the same end always, whatever its network is, "
+    "or a router behind the same prefix. The page Leases makes one of a lease.",
     state={"leased_until": Moment(help="Until when the host has its address; nothing while it has none.")},
     rules=(
+        Rule("says-what", "dhcpv6-reservation", says_what, own("dhcpv6-reservation"), True),
         Rule("says-which-host", "dhcpv6-reservation", says_who, own("dhcpv6-reservation"), True),
         Rule(
             "fits-its-server-6",
             "dhcpv6-reservation",
             fits_its_server,
-            all_after("dhcpv6-reservation", "dhcpv6-server", "interface"),
+            all_after("dhcpv6-reservation", "dhcpv6-server", "interface", "static-route"),
             True,
         ),
         one_for_each(
@@ -141,15 +179,23 @@ KIND = Declaration(
             key=lambda item: None if item.disabled or not item.identifier else (item.server, item.identifier),
             code="host-twice",
             field="duid",
-            says=lambda item, first: f"reservation {first.id} has {first.address} for this host already",
+            says=lambda item, first: f"reservation {first.id} has {first.name} for this host already",
         ),
         one_for_each(
             Dhcpv6Reservation,
             "one host for each IPv6 address",
-            key=lambda item: None if item.disabled else (item.server, item.address),
+            key=lambda item: None if item.disabled or not item.address else (item.server, item.address),
             code="address-twice",
             field="address",
             says=lambda item, first: f"{item.address} is reserved already, by reservation {first.id}",
+        ),
+        one_for_each(
+            Dhcpv6Reservation,
+            "one router for each prefix",
+            key=lambda item: None if item.disabled else item.prefix,
+            code="prefix-twice",
+            field="prefix",
+            says=lambda item, first: f"{item.prefix} is reserved already, by reservation {first.id}",
         ),
     ),
 )

@@ -18,19 +18,21 @@ from weir.fields import (
     HostPart,
     Many,
     Ref,
+    Rows,
     Text,
     When,
     Whole,
 )
 from weir.kinds.announcing import announced_networks, type_of
 from weir.kinds.declaration import Declaration
+from weir.kinds.dhcp6_pools import MAX_POOLS, PrefixPool, pools_make_sense
 from weir.kinds.dhcp_server import MAX_ADDRESSES, MAX_SERVERS_NAMED
 from weir.kinds.dns import Dns, answers_on
 from weir.model.address import is_dns_name, split_address
 from weir.model.address_range import Span, without
 from weir.model.delegation import LAN_BITS
 from weir.model.interface import HAS_HOSTS, Interface
-from weir.model.limits import MAX_SECONDS_32
+from weir.model.limits import MAX_EXACT, MAX_SECONDS_32
 from weir.model.objects import ConfigObject, Kind
 from weir.model.outside import is_outside
 from weir.model.prefix import Prefix
@@ -91,10 +93,9 @@ class Dhcpv6Server(ConfigObject):
         Whole(
             MIN_LEASE_S,
             MAX_SECONDS_32 - 1,
-            when=_GIVES,
             label="Preferred for",
-            help="For so long clients begin connections with the address. They ask again after half of that. "
-            "Of a delegated prefix 2,700 at most, and no longer than it is the router's.",
+            help="For so long clients begin connections with the address or prefix. They ask again after "
+            "half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.",
         ),
     ] = 2700
     valid_s: Annotated[
@@ -102,12 +103,23 @@ class Dhcpv6Server(ConfigObject):
         Whole(
             MIN_LEASE_S,
             MAX_SECONDS_32 - 1,
-            when=_GIVES,
             label="Valid for",
             help="For so long they keep it when nobody answers; at least as long as it is preferred. Of a "
             "delegated prefix 5,400 at most.",
         ),
     ] = 5400
+    prefix_pools: Annotated[
+        tuple[PrefixPool, ...],
+        Rows(
+            PrefixPool,
+            MAX_POOLS,
+            by="prefix",
+            option="prefix-pool",
+            importance="folded",
+            help="Routers behind the interface that ask for a prefix are delegated one of these, and it is "
+            "routed to them.",
+        ),
+    ] = ()
     dns_servers: Annotated[
         tuple[str, ...],
         Many(
@@ -243,6 +255,19 @@ def lasts_in_order(_view: View, server: Dhcpv6Server) -> Iterator[Finding]:
         yield error("lifetimes", server, "preferred_s", text)
 
 
+def delegates_what_is_free(view: View, server: Dhcpv6Server) -> Iterator[Finding]:
+    """Its prefixes are nobody else's."""
+    if server.disabled or not server.prefix_pools:
+        return
+    others = [
+        (other.id, pool)
+        for other in view.document.every(Dhcpv6Server)
+        if other.id < server.id and not other.disabled
+        for pool in other.prefix_pools
+    ]
+    yield from pools_make_sense(view, server, server.prefix_pools, others)
+
+
 def is_told_in_ipv6(view: View, server: Dhcpv6Server) -> Iterator[Finding]:
     """What clients are told fits into DHCP for IPv6."""
     for value in server.dns_servers:
@@ -276,6 +301,10 @@ KIND = Declaration(
         "network": Text(50, help="Of which it gives addresses now; nothing while there is no prefix."),
         "lease_count": Whole(0, 2**31, label="Leases", help="Addresses that clients have now."),
         "address_count": Whole(0, 2**31, label="Addresses", help="Addresses that clients can get."),
+        "delegated_count": Whole(
+            0, 2**31, label="Delegated", help="Prefixes that routers behind it have now."
+        ),
+        "prefix_count": Whole(0, MAX_EXACT, label="Prefixes", help="Prefixes of its pools, taken and free."),
     },
     rules=(
         Rule("has-a-link-6", "dhcpv6-server", has_a_link, all_after("dhcpv6-server", "interface"), True),
@@ -284,6 +313,13 @@ KIND = Declaration(
             "dhcpv6-server",
             fits_its_network,
             all_after("dhcpv6-server", "interface"),
+            True,
+        ),
+        Rule(
+            "delegates-what-is-free",
+            "dhcpv6-server",
+            delegates_what_is_free,
+            all_after("dhcpv6-server", "dhcpv6-server", "interface", "static-route"),
             True,
         ),
         Rule("lasts-in-order", "dhcpv6-server", lasts_in_order, own("dhcpv6-server"), True),

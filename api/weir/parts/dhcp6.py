@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network
 from typing import NamedTuple
 
+from weir.kinds.dhcp6_pools import PrefixPool
 from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
 from weir.kinds.dhcp6_server import Dhcpv6Server, dns_of, end_of, network_of, serves, spans_of
 from weir.kinds.dns import Dns
 from weir.model.address_range import Span
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
+from weir.model.prefix import parse_prefix
 from weir.model.rule import LINK_LOCAL
 from weir.parts.part import EntriesPart
 from weir.parts.rule import PacketRule
@@ -25,12 +27,14 @@ GROUP = "ff02::1:2/128"
 
 class Reserved(NamedTuple):
     """`by` is what tells the host (`duid`, `hw-address`), `value` its bytes in hexadecimal with colons; `end`
-    is what of its address is behind the network."""
+    is what of its address is behind the network, `prefix` what a router is delegated; None of what it is not
+    given."""
 
     id: str
     by: str
     value: str
-    end: int
+    end: int | None
+    prefix: str | None
     hostname: str | None
 
 
@@ -48,6 +52,7 @@ class Server6Spec:
     dns_servers: tuple[str, ...]
     domain: str | None
     reserved: tuple[Reserved, ...] = ()
+    prefix_pools: tuple[PrefixPool, ...] = ()
 
     @property
     def link(self) -> str:
@@ -61,6 +66,19 @@ class Server6Spec:
     def pools(self) -> list[str]:
         """The addresses that clients get, of its network."""
         return [f"{self.address_of(first)}-{self.address_of(last)}" for first, last in self.spans]
+
+    @property
+    def delegates(self) -> bool:
+        return bool(self.prefix_pools) or any(one.prefix for one in self.reserved)
+
+    def delegated(self) -> Iterator[str]:
+        """Of what routers behind it are given a part, or the whole."""
+        yield from (pool.prefix for pool in self.prefix_pools)
+        yield from (one.prefix for one in self.reserved if one.prefix is not None)
+
+    def gave(self, prefix: str) -> bool:
+        """Whether it delegates a prefix, by what is configured now."""
+        return any(parse_prefix(text).covers(parse_prefix(prefix)) for text in self.delegated())
 
     def address_of(self, end: int) -> str:
         """The whole address; its end alone while there is no network."""
@@ -91,14 +109,17 @@ class Dhcp6Part(EntriesPart[Server6Spec]):
         if isinstance(item, Dhcpv6Reservation):
             for one in wanted[item.server].reserved if item.server in wanted else ():
                 if one.id == item.id:
-                    yield f"{IPv6Address(one.end)} for the host with {one.by} {one.value}, by {item.server}"
+                    given = ([] if one.end is None else [str(IPv6Address(one.end))]) + [one.prefix or ""]
+                    what = " and ".join(filter(None, given))
+                    yield f"{what} for the host with {one.by} {one.value}, by {item.server}"
 
     def text(self, old: Server6Spec | None, new: Server6Spec) -> str:
         where = f"server {new.id} on {new.ifname}"
+        pools = "".join(f"; prefixes of {pool.length} bits of {pool.prefix}" for pool in new.prefix_pools)
         if not new.spans:
-            return f"{where}: settings, no addresses"
+            return f"{where}: settings, no addresses{pools}"
         ends = ", ".join(f"{IPv6Address(first)}-{IPv6Address(last)}" for first, last in new.spans)
-        return f"{where}: {ends} of {new.network or 'a delegated prefix'}"
+        return f"{where}: {ends} of {new.network or 'a delegated prefix'}{pools}"
 
 
 def _reserved(document: Document) -> dict[str, list[Reserved]]:
@@ -107,7 +128,13 @@ def _reserved(document: Document) -> dict[str, list[Reserved]]:
     for item in sorted(document.every(Dhcpv6Reservation), key=lambda item: item.id):
         if not item.disabled and item.identifier is not None:
             found.setdefault(item.server, []).append(
-                Reserved(item.id, *item.identifier, end_of(item.address), item.hostname)
+                Reserved(
+                    item.id,
+                    *item.identifier,
+                    None if item.address is None else end_of(item.address),
+                    item.prefix,
+                    item.hostname,
+                )
             )
     return found
 
@@ -127,8 +154,16 @@ def _server(item: Dhcpv6Server, document: Document, reserved: tuple[Reserved, ..
         item.valid_s,
         dns_servers,
         domain,
-        reserved if item.gives_addresses else (),
+        _given(item, reserved),
+        item.prefix_pools,
     )
+
+
+def _given(item: Dhcpv6Server, reserved: tuple[Reserved, ...]) -> tuple[Reserved, ...]:
+    """Of a server that gives no addresses the prefixes alone."""
+    if item.gives_addresses:
+        return reserved
+    return tuple(one._replace(end=None) for one in reserved if one.prefix is not None)
 
 
 def questions_of_clients(document: Document) -> Iterator[PacketRule]:

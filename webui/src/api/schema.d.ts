@@ -13098,6 +13098,10 @@ export interface components {
             lease_count: number | null;
             /** @description Addresses that clients can get. */
             address_count: number | null;
+            /** @description Prefixes that routers behind it have now. */
+            delegated_count: number | null;
+            /** @description Prefixes of its pools, taken and free. */
+            prefix_count: number | null;
         };
         Dhcpv6ServerState: {
             id: string;
@@ -13108,6 +13112,10 @@ export interface components {
             stale_reason: string | null;
             fields: components["schemas"]["Dhcpv6ServerStateFields"];
         };
+        PrefixPool: {
+            prefix: string;
+            length: number;
+        };
         Dhcpv6Server: {
             id: string;
             interface: string;
@@ -13116,6 +13124,7 @@ export interface components {
             last: string;
             preferred_s: number;
             valid_s: number;
+            prefix_pools: components["schemas"]["PrefixPool"][];
             dns_servers: string[];
             domain: string | null;
             comment: string;
@@ -13128,6 +13137,15 @@ export interface components {
             items: components["schemas"]["Dhcpv6Server"][];
             next_cursor: string | null;
             total: number;
+        };
+        PrefixPoolInput: {
+            /** @description All of them together, routed to this router. */
+            prefix: string;
+            /**
+             * @description Of the prefix of each router.
+             * @default 56
+             */
+            length: number;
         };
         Dhcpv6ServerCreateInput: {
             /** @description Where the clients are: it has an IPv6 network, static or delegated, and is not a WAN. */
@@ -13149,7 +13167,7 @@ export interface components {
              */
             last: string;
             /**
-             * @description For so long clients begin connections with the address. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.
+             * @description For so long clients begin connections with the address or prefix. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.
              * @default 2700
              */
             preferred_s: number;
@@ -13158,6 +13176,8 @@ export interface components {
              * @default 5400
              */
             valid_s: number;
+            /** @description Routers behind the interface that ask for a prefix are delegated one of these, and it is routed to them. */
+            prefix_pools?: components["schemas"]["PrefixPoolInput"][] | null;
             /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
             dns_servers?: string[] | null;
             /**
@@ -13197,7 +13217,7 @@ export interface components {
              */
             last: string;
             /**
-             * @description For so long clients begin connections with the address. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.
+             * @description For so long clients begin connections with the address or prefix. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.
              * @default 2700
              */
             preferred_s: number;
@@ -13206,6 +13226,8 @@ export interface components {
              * @default 5400
              */
             valid_s: number;
+            /** @description Routers behind the interface that ask for a prefix are delegated one of these, and it is routed to them. */
+            prefix_pools?: components["schemas"]["PrefixPoolInput"][] | null;
             /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
             dns_servers?: string[] | null;
             /**
@@ -13251,7 +13273,7 @@ export interface components {
              */
             last: string;
             /**
-             * @description For so long clients begin connections with the address. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.
+             * @description For so long clients begin connections with the address or prefix. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's.
              * @default 2700
              */
             preferred_s: number;
@@ -13260,6 +13282,8 @@ export interface components {
              * @default 5400
              */
             valid_s: number;
+            /** @description Routers behind the interface that ask for a prefix are delegated one of these, and it is routed to them. */
+            prefix_pools?: components["schemas"]["PrefixPoolInput"][] | null;
             /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
             dns_servers?: string[] | null;
             /**
@@ -13290,10 +13314,12 @@ export interface components {
             first?: string | null;
             /** @description As `first`. 65,536 addresses at most; when all are given there are no more. */
             last?: string | null;
-            /** @description For so long clients begin connections with the address. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's. */
+            /** @description For so long clients begin connections with the address or prefix. They ask again after half of that. Of a delegated prefix 2,700 at most, and no longer than it is the router's. */
             preferred_s?: number | null;
             /** @description For so long they keep it when nobody answers; at least as long as it is preferred. Of a delegated prefix 5,400 at most. */
             valid_s?: number | null;
+            /** @description Routers behind the interface that ask for a prefix are delegated one of these, and it is routed to them. */
+            prefix_pools?: components["schemas"]["PrefixPoolInput"][] | null;
             /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
             dns_servers?: string[] | null;
             /** @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server. */
@@ -13319,7 +13345,8 @@ export interface components {
         Dhcpv6Reservation: {
             id: string;
             server: string;
-            address: string;
+            address: string | null;
+            prefix: string | null;
             duid: string | null;
             mac: string | null;
             hostname: string | null;
@@ -13337,8 +13364,16 @@ export interface components {
         Dhcpv6ReservationCreateInput: {
             /** @description The server that gives it. */
             server: string;
-            /** @description Its part behind the server's network, which may change; in the server's range or not. */
-            address: string;
+            /**
+             * @description Its part behind the server's network, which may change; in the server's range or not.
+             * @default null
+             */
+            address: string | null;
+            /**
+             * @description The prefix that it is delegated where it is a router; of a pool of the server or of none.
+             * @default null
+             */
+            prefix: string | null;
             /**
              * @description The host that calls itself so: bytes in hexadecimal. The page Leases shows it.
              * @default null
@@ -13370,8 +13405,16 @@ export interface components {
         Dhcpv6ReservationUpsertInput: {
             /** @description The server that gives it. */
             server: string;
-            /** @description Its part behind the server's network, which may change; in the server's range or not. */
-            address: string;
+            /**
+             * @description Its part behind the server's network, which may change; in the server's range or not.
+             * @default null
+             */
+            address: string | null;
+            /**
+             * @description The prefix that it is delegated where it is a router; of a pool of the server or of none.
+             * @default null
+             */
+            prefix: string | null;
             /**
              * @description The host that calls itself so: bytes in hexadecimal. The page Leases shows it.
              * @default null
@@ -13409,8 +13452,16 @@ export interface components {
         Dhcpv6ReservationInput: {
             /** @description The server that gives it. */
             server: string;
-            /** @description Its part behind the server's network, which may change; in the server's range or not. */
-            address: string;
+            /**
+             * @description Its part behind the server's network, which may change; in the server's range or not.
+             * @default null
+             */
+            address: string | null;
+            /**
+             * @description The prefix that it is delegated where it is a router; of a pool of the server or of none.
+             * @default null
+             */
+            prefix: string | null;
             /**
              * @description The host that calls itself so: bytes in hexadecimal. The page Leases shows it.
              * @default null
@@ -13442,6 +13493,8 @@ export interface components {
             server?: string | null;
             /** @description Its part behind the server's network, which may change; in the server's range or not. */
             address?: string | null;
+            /** @description The prefix that it is delegated where it is a router; of a pool of the server or of none. */
+            prefix?: string | null;
             /** @description The host that calls itself so: bytes in hexadecimal. The page Leases shows it. */
             duid?: string | null;
             /** @description The host with this hardware address, as far as it tells it: in its DUID, or in the link-local address that it asks from. */
@@ -16305,6 +16358,7 @@ export interface components {
             untried: string | null;
         };
         GivenLease: {
+            /** @description The address; a prefix with its length where a router was delegated one by DHCPv6. */
             address: string;
             mac: string | null;
             /** @description What the client says it is called; only letters, digits, `.`, `-` and `_` of it. */
@@ -18005,6 +18059,7 @@ export interface components {
             last: string;
             preferred_s: number;
             valid_s: number;
+            prefix_pools: components["schemas"]["PrefixPool"][];
             dns_servers: string[];
             domain: string | null;
             comment: string;
@@ -18014,7 +18069,8 @@ export interface components {
         Dhcpv6ReservationObject: {
             id: string;
             server: string;
-            address: string;
+            address: string | null;
+            prefix: string | null;
             duid: string | null;
             mac: string | null;
             hostname: string | null;

@@ -15,9 +15,13 @@ class LeasesQuery(Page):
 
 
 class GivenLease(Answer):
-    """An address that a DHCP server of this router gave, and that has not ended."""
+    """An address or prefix that a DHCP server of this router gave, and that has not ended."""
 
-    address = fields.String()
+    address = fields.String(
+        metadata={
+            "description": "The address; a prefix with its length where a router was delegated one by DHCPv6."
+        }
+    )
     mac = fields.String(allow_none=True)
     hostname = fields.String(
         allow_none=True,

@@ -11,7 +11,7 @@ import { FoundRows } from "@/table/FoundRows";
 import { Empty, Figures, Page } from "@/ui/blocks";
 import { countText } from "@/ui/format";
 import { Search } from "@/ui/Search";
-import { isIPv6, leaseColumns } from "./leaseColumns";
+import { isIPv6, isPrefix, leaseColumns } from "./leaseColumns";
 
 const PAGE = 200;
 const AGAIN_MS = 5_000;
@@ -74,7 +74,9 @@ export default function LeasesPage() {
 /** What a reservation says that keeps a lease as it is. */
 const reservationOf = (lease: GivenLease): Record<string, unknown> => ({
   server: lease.server,
-  address: isIPv6(lease) ? endOf(lease.address) : lease.address,
+  ...(isPrefix(lease)
+    ? { prefix: lease.address }
+    : { address: isIPv6(lease) ? endOf(lease.address) : lease.address }),
   ...(isIPv6(lease) ? { duid: lease.client_id } : hostOf(lease)),
 });
 

@@ -14,6 +14,9 @@ const leftOf = (lease: GivenLease): string => {
 /** Whether a DHCPv6 server gave it. */
 export const isIPv6 = (lease: GivenLease): boolean => lease.address.includes(":");
 
+/** Whether it is a prefix, which a router behind has. */
+export const isPrefix = (lease: GivenLease): boolean => lease.address.includes("/");
+
 /** `may`: whether the reader can make a reservation or a queue of a lease. */
 export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
   {

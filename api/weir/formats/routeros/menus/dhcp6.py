@@ -2,7 +2,7 @@
 """DHCPv6 servers, and the pools that they give addresses of (RouterOS manual, DHCP server, IP pools).
 
 A pool there has networks of any length, and a server gives each client one: with 128 bits that is an address,
-which a server of Weir gives as well, and with less it is a prefix for a router behind.
+and with less it is a prefix for a router behind.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import COMMON, prefix, seconds, text, whole
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
+from weir.kinds.dhcp6_pools import LONGEST_BITS, SHORTEST_BITS
 from weir.kinds.dhcp6_server import MIN_LEASE_S
 from weir.kinds.dhcp_server import MAX_ADDRESSES
 from weir.model.delegation import LAN_BITS
@@ -41,7 +42,7 @@ def _pool(router: Router, row: Row) -> None:
 
 POOL = Menu(
     "/ipv6 pool",
-    "the addresses of the DHCPv6 servers that use it, where its prefix-length is 128",
+    "the addresses of the DHCPv6 servers that use it (prefix-length 128), or the prefixes that they delegate",
     _pool,
     {
         **COMMON,
@@ -53,28 +54,41 @@ POOL = Menu(
 
 
 def _server(router: Router, row: Row) -> None:
-    name, pool = row.need("name", "name"), row.get("pool", _STATIC_ONLY)
+    """`address-pool` may be of prefixes: older versions have no `prefix-pool`."""
+    name, pool, prefixes = row.need("name", "name"), row.get("pool", _STATIC_ONLY), row.get("prefixes")
+    found = _pools(router)
+    if pool in found and _is_of_prefixes(found[pool]):
+        pool, prefixes = _STATIC_ONLY, pool
     interface = router.interface_of_id(router.interface_id(row.need("interface", "interface")))
     object_id = router.id_of("dhcpv6-server", name, slug(name, "dhcpv6"))
     body = {"interface": interface.id, **row.some("comment", "disabled")}
-    if row.get("prefixes"):
-        row.leave_out("delegates", "It delegates prefixes to routers behind, which Weir does not do.")
-        return
+    lease_s = max(MIN_LEASE_S, row.get("lease_s", _USUAL_LEASE_S))
+    if prefixes is not None:
+        if prefixes not in found or not _is_of_prefixes(found[prefixes]):
+            said = (
+                f"{quoted(prefixes)} is no pool of prefixes of {SHORTEST_BITS} to {LONGEST_BITS} bits here."
+            )
+            row.leave_out("no-prefix-pool", said)
+            return
+        given = found[prefixes]
+        body["prefix_pools"] = [{"prefix": given.network, "length": given.length}]
+        body |= {"valid_s": lease_s, "preferred_s": lease_s}
     if pool == _STATIC_ONLY:
         body["mode"] = "stateless"
-        row.changed("stateless", "It tells settings and gives no addresses: its bindings are not imported.")
+        row.changed("stateless", "It gives no addresses: its bindings are not imported.")
     else:
-        found = _pools(router).get(pool)
-        if found is None or found.length != _ADDRESS_BITS:
-            text_ = (
-                f"{quoted(pool)} is no pool of addresses, and Weir delegates no prefixes to routers behind."
-            )
-            row.leave_out("delegates", text_)
+        if pool not in found or found[pool].length != _ADDRESS_BITS:
+            row.leave_out("no-pool", f"{quoted(pool)} is no pool of addresses here.")
             return
-        found.row.line.object_id = object_id
-        lease_s = max(MIN_LEASE_S, row.get("lease_s", _USUAL_LEASE_S))
-        body |= {**_ends(row, found.network), "valid_s": lease_s, "preferred_s": lease_s}
+        body |= {**_ends(row, found[pool].network), "valid_s": lease_s, "preferred_s": lease_s}
+    for used in (pool, prefixes):
+        if used in found:
+            found[used].row.line.object_id = object_id
     router.want("dhcpv6-server", object_id, row.line, body)
+
+
+def _is_of_prefixes(pool: _Pool) -> bool:
+    return SHORTEST_BITS <= pool.length <= LONGEST_BITS
 
 
 def _ends(row: Row, text_: str) -> dict[str, str]:
@@ -92,7 +106,7 @@ def _ends(row: Row, text_: str) -> dict[str, str]:
 
 SERVER = Menu(
     "/ipv6 dhcp-server",
-    "a DHCPv6 server that gives addresses, or settings alone; for 3 days where the file says nothing",
+    "a DHCPv6 server that gives addresses, prefixes or settings; for 3 days where the file says nothing",
     _server,
     {
         **COMMON,
@@ -114,8 +128,8 @@ SERVER = Menu(
 
 
 def finish_pools(router: Router) -> None:
-    """Pools of which nobody is given an address."""
+    """Pools of which nobody is given anything."""
     for pool in _pools(router).values():
         if pool.row.line.object_id is None and pool.row.line.fate != "left-out":
-            said = "No DHCPv6 server that is taken gives addresses of it, and Weir has pools for those only."
+            said = "No DHCPv6 server that is taken uses it, and Weir has pools for those only."
             pool.row.leave_out("unused-pool", said)
