@@ -226,6 +226,10 @@ class Rig:
             connection.call("settle", {"revision": revision})
         return answer
 
+    def clear(self) -> None:
+        """Delete all that is configured."""
+        self.commit(delete=[(item.kind, item.id) for item in self.store.objects()])
+
     # -- traffic -------------------------------------------------------------------------------------
 
     def arriving(self, packets: int = 200) -> int:
@@ -237,9 +241,22 @@ class Rig:
 
     def fit_for_xdp(self) -> None:
         """As on a wire: peers compute checksums and poll; and the internet knows the way back."""
-        for namespace, device in ((self.client_ns, "c0"), (self.internet, "i0")):
-            self.run("ethtool", "-K", device, "tx", "off", "gro", "on", namespace=namespace)
+        self._set_peers("tx", "off", "gro", "on")
         netns.ip(self.internet, ["route replace 10.64.0.0/16 via 203.0.113.2"])
+
+    @contextmanager
+    def fitted_for_xdp(self) -> Iterator[None]:
+        """For a rig that others use afterwards."""
+        self.fit_for_xdp()
+        try:
+            yield
+        finally:
+            self._set_peers("tx", "on", "gro", "off")
+            netns.ip(self.internet, ["route delete 10.64.0.0/16"])
+
+    def _set_peers(self, *features: str) -> None:
+        for namespace, device in ((self.client_ns, "c0"), (self.internet, "i0")):
+            self.run("ethtool", "-K", device, *features, namespace=namespace)
 
     def fast_share(self, queue_id: str, direction: str) -> float:
         """The part of a queue's bytes that XDP forwarded since its class was made; 0 without traffic."""

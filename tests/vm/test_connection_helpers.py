@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.agent import ftp_server
-from tests.agent.rig import Rig, client_queue, lan, running, wan
+from tests.agent.rig import Rig, client_queue, lan, wan
 from tests.polling import until
 from weir.kinds.connection_helper import ConnectionHelper
 from weir.kinds.firewall import Firewall
@@ -23,10 +23,10 @@ WORDS = 20
 
 
 @pytest.fixture(scope="module")
-def rig() -> Iterator[Rig]:
-    with running("--probe-after-s", "0", xdp=True) as made:
-        made.commit(lan(), wan(), Firewall(), client_queue(100_000_000))
-        yield made
+def rig(bare_rig: Rig) -> Iterator[Rig]:
+    with bare_rig.fitted_for_xdp():
+        bare_rig.commit(lan(), wan(), Firewall(), client_queue(100_000_000))
+        yield bare_rig
 
 
 def tracked(rig: Rig, port: int) -> str:

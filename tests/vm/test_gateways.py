@@ -18,7 +18,7 @@ import pytest
 from lab import netns
 from lab.measure import bound
 from tests.agent.likeness import ETH_P_ALL, SO_RCVBUFFORCE
-from tests.agent.rig import Rig, lan, running, wan
+from tests.agent.rig import Rig, lan, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.kinds.static_route import StaticRoute
@@ -37,8 +37,9 @@ BUFFER_BYTES = 16 << 20
 
 
 @pytest.fixture(scope="module")
-def bare() -> Iterator[Rig]:
-    with running(frr=True, xdp=True) as made:
+def two_ways(bare_rig: Rig) -> Iterator[Rig]:
+    made = bare_rig
+    with made.fitted_for_xdp():
         netns.ip(made.client_ns, [f"addr add {address}/24 dev c0" for address in CLIENTS[1:]])
         made.cable("alt0", made.internet, "i1")
         made.run("ethtool", "-K", "i1", "tx", "off", "gro", "on", namespace=made.internet)
@@ -46,10 +47,12 @@ def bare() -> Iterator[Rig]:
         made.run("sysctl", "-qw", "net.ipv4.fib_multipath_hash_policy=1")  # as the product does
         made.commit(lan(), wan(), replace(wan(), id="alt0", addresses=("203.0.114.2/24",)), Firewall())
         yield made
+        netns.ip(made.client_ns, [f"addr delete {address}/24 dev c0" for address in CLIENTS[1:]])
+        netns.ip(made.internet, ["link delete i1", f"addr delete {SERVER}/32 dev lo"])
 
 
 @pytest.fixture(params=["routes", "uplinks"])
-def rig(bare: Rig, request: pytest.FixtureRequest) -> Iterator[Rig]:
+def rig(two_ways: Rig, request: pytest.FixtureRequest) -> Iterator[Rig]:
     pairs = list(zip(WANS, UPLINKS.values(), strict=True))
     if request.param == "routes":
         made = [StaticRoute(f"by-{port}", "198.18.0.0/15", gateway=gateway) for port, gateway in pairs]
@@ -57,11 +60,14 @@ def rig(bare: Rig, request: pytest.FixtureRequest) -> Iterator[Rig]:
     else:
         made = [Uplink(f"by-{port}", port, gateway, weight=1) for port, gateway in pairs]
         why = "as connections keep their uplink"
-    bare.commit(*made)
-    until("the fast path leaves both to the stack", lambda: all(_is_shared(bare, port, why) for port in WANS))
-    until("a route leads there", lambda: "via" in bare.run("ip", "route", "get", SERVER))
-    yield bare
-    bare.commit(delete=[(item.kind, item.id) for item in made])
+    two_ways.commit(*made)
+    until(
+        "the fast path leaves both to the stack",
+        lambda: all(_is_shared(two_ways, port, why) for port in WANS),
+    )
+    until("a route leads there", lambda: "via" in two_ways.run("ip", "route", "get", SERVER))
+    yield two_ways
+    two_ways.commit(delete=[(item.kind, item.id) for item in made])
 
 
 def test_connections_stay_with_the_uplink_of_their_first_packet(

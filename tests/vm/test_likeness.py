@@ -19,7 +19,7 @@ import pytest
 from lab import netns
 from tests.agent.likeness import End, Ends, Tap, compared
 from tests.agent.random_packets import IPV4, IPV6, QINQ, VLAN, Around, Frames
-from tests.agent.rig import Rig, running
+from tests.agent.rig import Rig
 from tests.agent.test_likeness import (
     OPEN,
     PEER_MAC,
@@ -65,6 +65,10 @@ route add 198.18.0.0/16 via 10.64.0.2 dev bluelan vrf blue
 route add 100.64.0.0/10 via 10.64.0.2 dev bluelan vrf blue
 route add blackhole 192.0.2.64/26 vrf blue
 """.strip().splitlines()
+UNDONE = (
+    *("rule delete tos 0x10 lookup 100", "route delete blackhole 192.0.2.64/26"),
+    "route delete blackhole 192.0.2.64/26 vrf blue",
+)
 ROUTES6 = """
 route add 2001:db8:200::/64 via 2001:db8:113::1 dev east
 route add 2001:db8:201::/64 via 2001:db8:114::1 dev isp
@@ -106,21 +110,22 @@ Trunks = tuple[Rig, dict[str, Tap]]
 
 
 @pytest.fixture(scope="module")
-def trunks() -> Iterator[Trunks]:
-    with running() as made:
-        taps = {name: Tap(made.router, name) for name in TRUNKS}
-        with closing(taps["west"]), closing(taps["east"]):
-            made.commit(*configured("auto"), OPEN)
-            until("addresses are in use", lambda: "tentative" not in made.run("ip", "-6", "address"))
-            made.run("sysctl", "-qw", *SYSCTLS)
-            neighbours = [
-                f"neigh replace {address} lladdr {PEER_MAC} dev {port} nud permanent"
-                for port, addresses in NEIGHBOURS.items()
-                for address in (*addresses, "fe80::99")
-            ]
-            netns.ip(made.router, neighbours + ROUTES)
-            netns.run(["ip", "-6", "-n", made.router, "-batch", "-"], stdin="\n".join(ROUTES6) + "\n")
-            yield made, taps
+def trunks(bare_rig: Rig) -> Iterator[Trunks]:
+    made = bare_rig
+    taps = {name: Tap(made.router, name) for name in TRUNKS}
+    with closing(taps["west"]), closing(taps["east"]):
+        made.commit(*configured("auto"), OPEN)
+        until("addresses are in use", lambda: "tentative" not in made.run("ip", "-6", "address"))
+        made.run("sysctl", "-qw", *SYSCTLS)
+        neighbours = [
+            f"neigh replace {address} lladdr {PEER_MAC} dev {port} nud permanent"
+            for port, addresses in NEIGHBOURS.items()
+            for address in (*addresses, "fe80::99")
+        ]
+        netns.ip(made.router, neighbours + ROUTES)
+        netns.run(["ip", "-6", "-n", made.router, "-batch", "-"], stdin="\n".join(ROUTES6) + "\n")
+        yield made, taps
+        netns.ip(made.router, UNDONE)  # the others go with their devices
 
 
 def drawn(rig: Rig, count: int) -> list[tuple[str, bytes]]:
