@@ -161,31 +161,25 @@ BAD = FirewallRule("f1", "bad", "drop", source=("192.0.2.0/24",))
         [raw("f1", "drop", protocol="udp", log=True)],
         [raw("f1", "notrack", protocol="udp", ports=("53",))],
         [raw("j1", "jump", jump_to="bad"), BAD],
-        [raw("j1", "jump", jump_to="more"), FirewallRule("j2", "more", "jump", jump_to="bad"), BAD],
-    ],
-    ids=["drop", "log", "notrack", "jump", "jumps"],
-)
-def test_what_may_stop_before_tracking_leaves_no_connection_to_xdp(rules: list[FirewallRule]) -> None:
-    """A packet of one direction puts both into the flow table, and says nothing of those of the other."""
-    sight = Sight.of((*NAT, *FIREWALL.wanted(Document(rules))), "")
-    assert sight.each == "rule f1 looks at each packet before its connection is looked up"
-    named = {"lan0", "wan0"} if rules[0].in_interface == "wan0" else {"lan0", "net0", "wan0"}
-    assert set(fast(around(sight, *sorted(named)), "").values()) == {Role.NOTHING}
-
-
-@pytest.mark.parametrize(
-    "rules",
-    [
         [raw("f1", "accept", source=("192.0.2.0/24",))],
         [raw("f1", "drop", protocol="gre", log=True)],
-        [raw("j1", "accept"), BAD, FirewallRule("j2", "forward", "jump", jump_to="bad")],
     ],
-    ids=["accepts", "no TCP or UDP", "not reached"],
+    ids=["drop", "log", "notrack", "jump", "accepts", "no TCP or UDP"],
 )
-def test_what_stops_nothing_of_the_flow_table_leaves_it_to_xdp(rules: list[FirewallRule]) -> None:
+def test_what_passed_before_tracking_in_both_directions_is_left_to_xdp(rules: list[FirewallRule]) -> None:
+    """Who enters the flow table is said there (test_flow_entry.py)."""
     sight = Sight.of((*NAT, *FIREWALL.wanted(Document(rules))), "")
     assert not sight.each
     assert set(fast(around(sight, "lan0", "net0", "wan0"), "").values()) == {Role.FAST | Role.FLOW}
+
+
+@pytest.mark.parametrize(
+    "said", [{"rate_per_s": 5}, {"protocol": "tcp", "tcp_flags": ("syn",)}, {"dscp": 8}], ids=str
+)
+def test_what_judges_each_packet_before_tracking_leaves_none_to_xdp(said: dict[str, Any]) -> None:
+    sight = Sight.of((*NAT, *FIREWALL.wanted(Document([raw("f1", "drop", **said)]))), "")
+    assert "rule f1" in sight.each
+    assert set(fast(around(sight, "lan0", "net0", "wan0"), "").values()) == {Role.NOTHING}
 
 
 def test_a_limit_of_connections_leaves_those_that_exist_to_xdp() -> None:

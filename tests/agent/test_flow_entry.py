@@ -17,7 +17,7 @@ from weir.adapters.nft_turns import TURN_MASK, without_turn
 from weir.adapters.uplink_rules import MASK
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.kinds.firewall import Firewall
-from weir.kinds.firewall_rule import FirewallRule
+from weir.kinds.firewall_rule import RAW, FirewallRule
 from weir.model.document import Document
 from weir.parts import FIREWALL
 
@@ -53,11 +53,20 @@ REFUSING = {
         rule("back", "jump", "two", jump_to="one"),
         rule(chain="two", source=(BAD,)),
     ],
+    "before tracking": [rule(chain=RAW, source=(BAD,))],
+    "before tracking, and all that is established": [ESTABLISHED, rule(chain=RAW, source=(BAD,))],
+    "tracked no more": [rule(action="notrack", chain=RAW, protocol="udp")],
+    "in a chain before tracking": [
+        rule("to", "jump", RAW, jump_to="own"),
+        rule(chain="own", source=(BAD,)),
+    ],
 }
 LETTING = {
     "none": [],
     "new ones only": [rule(source=(BAD,), ct_state=("new", "invalid"))],
     "behind all that is established": [ESTABLISHED, rule(source=(BAD,))],
+    "before tracking, of other protocols": [rule(chain=RAW, protocol="gre")],
+    "accepting before tracking": [rule(action="accept", chain=RAW, source=(BAD,))],
     "accepting": [rule(action="accept", source=(BAD,))],
     "of what comes to the router": [rule(chain="input", source=(BAD,))],
     "in a chain that forwarded packets do not come to": [

@@ -10,7 +10,7 @@ rule. And where chains of somebody else see forwarded packets, no port is fast.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar, cast
 
@@ -23,14 +23,11 @@ from weir.backends.remembered import Remembered
 from weir.backends.stacking import stacking
 from weir.compiler.types import PortSpec
 from weir.parts.filter import OUTGOING
-from weir.parts.rule import BEFORE_TRACKING, FORWARDING, PacketRule, led_to
+from weir.parts.rule import FORWARDING, PacketRule
 
 _ROUTED_MASTERS = ("", "vrf")
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
-_STOPS = ("drop", "notrack")
-_MAY_FLOW = ("", "tcp", "udp", "tcp-udp")
-"""Protocols of a rule whose packets may be of a connection in the flow table."""
 _NOT_FORWARDED = ("input", OUTGOING, "entry", "output")
 
 
@@ -61,8 +58,8 @@ class Sight:
         ]
         named = _named(rules) if all(ends) else frozenset[str]()
         tracked = any(rule.verdict == "bound" for rule in rules)
-        reasons = (*map(_looks_at_each, rules), *_before_flows(rules))
-        return cls(bool(ends), "", named, tracked, next(filter(None, reasons), ""))
+        each = next(filter(None, map(_looks_at_each, rules)), "")
+        return cls(bool(ends), "", named, tracked, each)
 
     def filters(self, ifname: str) -> bool:
         """Whether rules of ours may match what is forwarded by the interface."""
@@ -98,16 +95,6 @@ def _looks_at_each(rule: PacketRule) -> str:
     if rule.verdict == "add-to-set" or any(lookup.is_learnt for lookup in rule.lookups):
         return f"rule {rule.comment} uses a set that learns"
     return ""
-
-
-def _before_flows(rules: Sequence[PacketRule]) -> Iterator[str]:
-    """Why packets have to meet what comes before the connection is looked up: the flow table stands for both
-    directions as soon as one packet was let pass, and nothing tells that those of the other one are, too."""
-    rules = [rule for rule in rules if rule.protocol in _MAY_FLOW]
-    reached = led_to(rules, BEFORE_TRACKING)
-    for rule in rules:
-        if rule.chain in reached and rule.verdict in _STOPS:
-            yield f"rule {rule.comment} looks at each packet before its connection is looked up"
 
 
 def _of_each_packet(rule: PacketRule) -> str:

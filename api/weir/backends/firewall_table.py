@@ -38,6 +38,8 @@ _CHAINS = (
 _ELSEWHERE = frozenset({"sources"})
 """Done by the table of connections."""
 _OFFLOADED = ("tcp", "udp")
+_MAY_FLOW = ("", *_OFFLOADED, "tcp-udp")
+"""Protocols of a rule whose packets may be of a connection in the flow table."""
 _TRACK = ("zone", "helper", "masquerade", "snat", "dnat", "redirect")
 _TRACKING_RULE = (
     "connections are tracked outside hours, too",
@@ -94,7 +96,8 @@ def _made(wanted: FirewallWanted) -> Table | None:
             lines.append(_TRACKING_RULE)
         if name == "forward" and wanted.flow_devices:
             place = _flow_place(rules)
-            lines[place:place] = _flow_rules(_may_end(rules[:place], filled))
+            waits = _may_end(rules[:place], filled) or _stops_before_tracking(filled)
+            lines[place:place] = _flow_rules(waits)
         if name in hooks:
             chains[name] = Chain(name, *hooks[name], "accept", tuple(lines))
         elif name not in _ELSEWHERE:
@@ -175,6 +178,13 @@ def _may_end(rules: Sequence[PacketRule], chains: Mapping[str, Sequence[PacketRu
         and (not rule.ct_states or "established" in rule.ct_states)
         for rule in asked
     )
+
+
+def _stops_before_tracking(chains: Mapping[str, Sequence[PacketRule]]) -> bool:
+    """Whether packets of a connection may be stopped, or be tracked no more, before it is looked up."""
+    reached = led_to(chain.from_iterable(chains.values()), BEFORE_TRACKING)
+    asked = chain.from_iterable(chains.get(name, ()) for name in reached)
+    return any(rule.verdict in ("drop", "notrack") and rule.protocol in _MAY_FLOW for rule in asked)
 
 
 def _flow_rules(waits: bool) -> Iterator[Rule]:
