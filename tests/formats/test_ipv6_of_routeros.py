@@ -102,7 +102,7 @@ def test_who_asks_for_no_prefix_is_told_and_its_networks_as_well(
         (PART.replace("address=::1", "eui-64=yes"), ("changed", "first-address"), True),
         (PART.strip() + " advertise=no\n", ("warning", "not-advertised"), True),
         (PART.replace("bridge", "ether1"), ("left-out", "no-part-here"), False),
-        (PART.replace("bridge", "ether2"), ("left-out", "no-part-here"), False),
+        (PART.replace("bridge", "ether2"), ("left-out", "member-with-its-own"), False),
         (PART.replace("isp", "another"), ("left-out", "no-pool"), False),
         (PART + PART.replace("::1", "::2"), ("left-out", "second-part"), True),
     ],

@@ -420,3 +420,4 @@ def test_what_a_member_cannot_have_takes_its_link_away_from_nobody(link: str, wh
     assert {"link1", "v10"} <= {item["id"] for item in of_kind(report, "interface")}
     (line,) = (line for line in report.lines if line.fate == "left-out")
     assert line.source.startswith("/ip ") and "link1" in line.reason
+    assert line.code == "member-with-its-own"

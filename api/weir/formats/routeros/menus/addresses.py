@@ -24,13 +24,15 @@ from weir.model.address import parse_host
 from weir.model.problem import Invalid
 
 
-def _with_addresses(router: Router, row: Row) -> Wanted:
-    """The interface of the command. What belongs to a bridge or bond has no addresses: RouterOS lists such
-    commands as invalid, and exports keep them for years."""
+def _with_addresses(router: Router, row: Row) -> Wanted | None:
+    """The interface of the command; None if it belongs to a bridge or bond, which has the addresses. RouterOS
+    lists such commands as invalid, and exports keep them for years."""
     name = row.need("interface", "interface")
     links = router.once("members of links", router.members_of_links)
     if (link := links.get(router.interface_id(name))) is not None:
-        raise ValueError(f"{name} belongs to {link}, which has the addresses: add it there if it is needed.")
+        text = f"{name} belongs to {link}, which has the addresses: add it there if it is needed."
+        row.leave_out("member-with-its-own", text)
+        return None
     return router.interface(name, row.line)
 
 
@@ -39,6 +41,8 @@ def _address(router: Router, row: Row) -> None:
         row.leave_out("disabled", "It is disabled, and Weir keeps no disabled addresses.")
         return
     wanted = _with_addresses(router, row)
+    if wanted is None:
+        return
     if row.get("pool"):
         ipv6.take_part(router, row, wanted)
         return
@@ -84,8 +88,9 @@ def _client(router: Router, row: Row) -> None:
         row.leave_out("disabled", "It is disabled, so the interface asks for no address.")
         return
     wanted = _with_addresses(router, row)
-    wanted.body["addressing"] = "dhcp"
-    wanted.describe(row, "DHCP clients")
+    if wanted is not None:
+        wanted.body["addressing"] = "dhcp"
+        wanted.describe(row, "DHCP clients")
 
 
 CLIENT = Menu(
