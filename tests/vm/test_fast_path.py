@@ -16,7 +16,7 @@ import pytest
 
 from lab.measure import bound, punctual
 from tests.agent.capturing import by_addresses, captured
-from tests.agent.rig import Rig, lan, running, wan
+from tests.agent.rig import Rig, lan, wan
 from tests.polling import until
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
@@ -36,9 +36,9 @@ UNSOLICITED_PORT = 7777
 
 
 @pytest.fixture(scope="module")
-def rig() -> Iterator[Rig]:
-    with running("--probe-after-s", "0", xdp=True) as made:
-        yield made
+def rig(bare_rig: Rig) -> Iterator[Rig]:
+    with bare_rig.fitted_for_xdp():
+        yield bare_rig
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import pytest
 from lab import netns
 from lab.measure import bound
 from tests.agent.new_flows import ATTACKER, BYSTANDER, NEW_BYTES, SERVER, flooded, flows, opens, tracked
-from tests.agent.rig import Rig, lan, running, wan
+from tests.agent.rig import Rig, lan, wan
 from tests.polling import until
 from weir.adapters import connection_limits
 from weir.kinds.firewall import Firewall
@@ -28,14 +28,14 @@ LIMIT_BPS = 200_000
 
 
 @pytest.fixture(scope="module")
-def rig() -> Iterator[Rig]:
+def rig(bare_rig: Rig) -> Iterator[Rig]:
     limit = Pair(LIMIT_BPS, LIMIT_BPS)
-    with running() as made:
-        queues = [Queue(name, name, (name,), max_limit_bps=limit) for name in (ATTACKER, BYSTANDER)]
-        made.commit(lan(), wan(), Firewall(connections_per_source=0), *queues)
-        netns.ip(made.client_ns, [f"addr add {BYSTANDER}/24 dev c0"])
-        until("the server answers", lambda: opens(made))
-        yield made
+    queues = [Queue(name, name, (name,), max_limit_bps=limit) for name in (ATTACKER, BYSTANDER)]
+    bare_rig.commit(lan(), wan(), Firewall(connections_per_source=0), *queues)
+    netns.ip(bare_rig.client_ns, [f"addr add {BYSTANDER}/24 dev c0"])
+    until("the server answers", lambda: opens(bare_rig))
+    yield bare_rig
+    netns.ip(bare_rig.client_ns, [f"addr delete {BYSTANDER}/24 dev c0"])
 
 
 def test_packets_wait_for_their_time(rig: Rig) -> None:

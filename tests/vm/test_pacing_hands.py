@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.agent.meter import RATE_BPS, told_since, unlimited_after
-from tests.agent.rig import Rig, client_queue, lan, running, wan
+from tests.agent.rig import Rig, client_queue, lan, wan
 from tests.polling import until
 
 pytestmark = [
@@ -24,11 +24,10 @@ PORTS = ("lan0", "wan0")
 
 
 @pytest.fixture(scope="module")
-def rig() -> Iterator[Rig]:
-    with running() as made:
-        made.commit(lan(), wan(), client_queue(RATE_BPS))
-        until("both ports pace", lambda: all(paces(made, port) for port in PORTS))
-        yield made
+def rig(bare_rig: Rig) -> Rig:
+    bare_rig.commit(lan(), wan(), client_queue(RATE_BPS))
+    until("both ports pace", lambda: all(paces(bare_rig, port) for port in PORTS))
+    return bare_rig
 
 
 def qdiscs(rig: Rig, port: str) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ import pytest
 
 from lab import netns
 from tests.agent.meter import IP_BYTES, MOST_PACKETS, RATE_BPS, metered
-from tests.agent.rig import Rig, client_queue, lan, running, wan
+from tests.agent.rig import Rig, client_queue, lan, wan
 from tests.polling import until
 from weir.model.interface import Interface, Vlan
 
@@ -31,14 +31,16 @@ def customers(vlan_id: int) -> Interface:
 
 
 @pytest.fixture(scope="module")
-def rig() -> Iterator[Rig]:
-    with running() as made:
-        made.commit(lan(), wan(), customers(7), replace(client_queue(RATE_BPS), target=(f"{CUSTOMER}/32",)))
-        for vlan_id in (7, 8):
-            netns.ip(made.client_ns, [f"link add link c0 name c0.{vlan_id} up type vlan id {vlan_id}"])
-        netns.ip(made.internet, ["route add 10.66.0.0/24 via 203.0.113.2"])
-        move(made, 7)
-        yield made
+def rig(bare_rig: Rig) -> Iterator[Rig]:
+    made = bare_rig
+    made.commit(lan(), wan(), customers(7), replace(client_queue(RATE_BPS), target=(f"{CUSTOMER}/32",)))
+    for vlan_id in (7, 8):
+        netns.ip(made.client_ns, [f"link add link c0 name c0.{vlan_id} up type vlan id {vlan_id}"])
+    netns.ip(made.internet, ["route add 10.66.0.0/24 via 203.0.113.2"])
+    move(made, 7)
+    yield made
+    netns.ip(made.client_ns, [f"link delete c0.{vlan_id}" for vlan_id in (7, 8)])
+    netns.ip(made.internet, ["route delete 10.66.0.0/24"])
 
 
 def move(rig: Rig, vlan_id: int) -> None:
