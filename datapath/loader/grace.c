@@ -12,7 +12,7 @@
  * The programs run under RCU, and MEMBARRIER_CMD_GLOBAL is synchronize_rcu(). Kernels with nohz_full
  * CPUs refuse it; a program runs for microseconds, so a tenth of a second serves there.
  */
-static void weir_synchronize(void)
+void weir_synchronize(void)
 {
 	struct timespec pause = { .tv_nsec = 100000000 };
 
@@ -22,6 +22,7 @@ static void weir_synchronize(void)
 		;
 }
 
+/* For a holder of `lookups`, while the tables are mapped (weir_lookup_maps_take): what was retired is made free in them. */
 void weir_grace(struct weir *weir)
 {
 	weir_synchronize();

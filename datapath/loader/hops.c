@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -155,9 +154,7 @@ int weir_routes_look(struct weir *weir)
 static void stop(struct weir *weir)
 {
 	weir_publish(&state_of(weir)->net, 0);
-	pthread_mutex_lock(&weir->lookups);
-	weir_grace(weir);
-	pthread_mutex_unlock(&weir->lookups);
+	weir_synchronize();
 	forget(weir);
 }
 

@@ -275,7 +275,8 @@ void weir_link_detach(struct weir *weir, const struct weir_port *port, enum weir
 int weir_device_set(struct weir *weir, const struct weir_port *port, bool present);
 int weir_links_update(struct weir *weir); /* make every link run program_fd[] */
 
-/* grace.c: wait until no packet uses what was taken out before, then make it free */
+/* grace.c: wait until no packet uses what was taken out before; and then make it free */
+void weir_synchronize(void);
 void weir_grace(struct weir *weir);
 
 /* table.c */

@@ -18,6 +18,7 @@ from tests.datapath import packets as p
 from tests.datapath.loaded import Loaded
 from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import PrefixEntry, PrefixKey
+from weir.adapters.plain_routes import NO_REGIONS
 from weir.model.problem import Invalid, NotFound, Unavailable
 
 WIDTH = {4: 32, 6: 128}
@@ -239,6 +240,23 @@ def test_tables_that_rest_are_not_mapped_and_go_on_where_they_were(own_namespace
         datapath.change_prefixes([(*near, 9)], [far])
         assert datapath.lookup(0, 4, near.value) == 9
         assert datapath.lookup(0, 6, far.value) == 0
+
+
+def test_routes_become_others_while_tables_rest_that_have_removed_entries(own_namespace: None) -> None:
+    """What is taken out of a table is made free later, in it: the tables are not touched meanwhile."""
+    with Datapath.open(None, capacity=1024) as datapath:
+        if datapath.hops_reason():
+            pytest.skip(datapath.hops_reason())
+        near, other = key(4, 10 << 24, 24), key(4, 11 << 24, 24)
+        datapath.change_prefixes([(*near, 7), (*other, 8)])
+        datapath.change_prefixes([], [near])
+        datapath.rest()
+        datapath.rest()
+        datapath.look_at_routes()
+        for regions in (NO_REGIONS, bytes([1, 0]) * (len(NO_REGIONS) // 2), None):
+            datapath.routes_are_plain(regions)
+        assert datapath.read_prefixes() == {other: 8}
+        assert datapath.guard() == ("", "")
 
 
 def test_a_full_table_refuses_and_changes_nothing(own_namespace: None) -> None:
