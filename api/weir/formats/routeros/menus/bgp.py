@@ -14,7 +14,17 @@ from typing import Any
 from weir.fields.secret import LOST
 from weir.formats.identity import slug
 from weir.formats.report import quoted
-from weir.formats.routeros.menus.convert import COMMON, choice, flag, host, prefix, seconds, text, whole
+from weir.formats.routeros.menus.convert import (
+    COMMON,
+    choice,
+    flag,
+    host,
+    prefix,
+    seconds,
+    text,
+    whole,
+    words,
+)
 from weir.formats.routeros.menus.lists import address_set_id
 from weir.formats.routeros.menus.router import Json, Router, Wanted
 from weir.formats.routeros.menus.routers import bfd_profile, of_vrf, router_id, say_filters
@@ -41,10 +51,6 @@ def _peer_address(value: str, _row: Row) -> str:
     if found.num_addresses > 1:
         raise ValueError("it is a network, and Weir has a neighbor for each address")
     return str(found.network_address)
-
-
-def _words(value: str, _row: Row) -> tuple[str, ...]:
-    return tuple(word for word in value.split(",") if word)
 
 
 def _is_said(value: str, _row: Row) -> bool:
@@ -292,7 +298,7 @@ _OF_ALL = {
 _OF_SESSIONS = {
     **_OF_ALL,
     "name": Property("name", text),
-    "address-families": Property("families", _words),
+    "address-families": Property("families", words),
     "hold-time": Property("hold_s", seconds),
     "keepalive-time": Property("keepalive_s", seconds),
     "multihop": Property("multihop", flag),
@@ -302,10 +308,10 @@ _OF_SESSIONS = {
 }
 _OF_VERSION_7 = {
     **_OF_SESSIONS,
-    "afi": Property("families", _words),
+    "afi": Property("families", words),
     "output.default-originate": Property("default", text),
     "output.network": Property("networks_of", text),
-    "output.redistribute": Property("redistribute", _words),
+    "output.redistribute": Property("redistribute", words),
     "output.filter-chain": Property("out_filter", text),
     "output.filter": Property("out_filter", text),
     "input.filter": Property("in_filter", text),
@@ -356,8 +362,8 @@ CONNECTION = Menu(
     {
         **_OF_VERSION_7,
         "instance": Property("instance", text),
-        "templates": Property("templates", _words),
-        "template": Property("templates", _words),
+        "templates": Property("templates", words),
+        "template": Property("templates", words),
         "local.role": Property("role", text),
         "local.address": Property("local", host),
         "local.ttl": Property("ttl", whole),

@@ -158,6 +158,11 @@ def interface(value: str, row: Row) -> str:
     return row.router.interface_of_id(row.router.interface_id(value)).id
 
 
+def words(value: str, _row: Row) -> tuple[str, ...]:
+    """With commas between them."""
+    return tuple(word for word in value.split(",") if word)
+
+
 def interface_names(value: str, _row: Row) -> list[str]:
     return [item for item in value.split(",") if item]
 

@@ -23,6 +23,7 @@ from weir.formats.routeros.menus.convert import (
     seconds,
     text,
     whole,
+    words,
 )
 from weir.formats.routeros.menus.router import Json, Router, Wanted
 from weir.formats.routeros.menus.routers import MAIN, bfd_profile, router_id, say_filters
@@ -293,10 +294,6 @@ def _one_network(value: str, row: Row) -> Any:
     return found
 
 
-def _words(value: str, _row: Row) -> tuple[str, ...]:
-    return tuple(word for word in value.split(",") if word)
-
-
 def _passive(value: str, _row: Row) -> bool:
     """RouterOS 7 writes the word alone."""
     return value in ("", "yes", "true")
@@ -324,7 +321,7 @@ INSTANCE = Menu(
         "router-id": Property("router_id", text),
         "vrf": Property("vrf", text),
         "routing-table": Property("table", text),
-        "redistribute": Property("redistribute", _words),
+        "redistribute": Property("redistribute", words),
         "originate-default": Property("default", _WAYS),
         "distribute-default": Property("default", text),
         **{f"redistribute-{origin}": Property(f"redistribute_{origin}", text) for origin in _ANNOUNCED},
