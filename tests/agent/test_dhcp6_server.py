@@ -28,6 +28,7 @@ from weir.model.codec import to_stored_json
 from weir.model.interface import Interface
 
 NO_PREFIXES = {"delegated_count": 0, "prefix_count": 0}
+STATIC = {"origin": None, "failure": None}
 NETWORK = "2001:db8:64::/64"
 SERVER = Dhcpv6Server(
     "lan", "lan0", first="::100", last="::109", dns_servers=("2001:db8::53",), domain="office.example"
@@ -49,8 +50,8 @@ def learnt(rig: Rig, kind: str = "dhcpv6-server", name: str = "lan") -> dict[str
     return found
 
 
-def has_own_address(rig: Rig) -> bool:
-    words = ("ip", "-6", "address", "show", "dev", "c0", "scope", "link", "-tentative", "up")
+def has_own_address(rig: Rig, link: str = "c0") -> bool:
+    words = ("ip", "-6", "address", "show", "dev", link, "scope", "link", "-tentative", "up")
     return "fe80:" in rig.run(*words, namespace=rig.client_ns)
 
 
@@ -68,16 +69,16 @@ class Dhclient:
         text = self.duid.split(":")
         self.kept.write_text(f'default-duid "{"".join(chr(92) + "x" + item for item in text)}";\n')
 
-    def asks(self, *words: str) -> str:
+    def asks(self, *words: str, link: str = "c0") -> str:
         """What it says when it asks once; `-r` gives the lease back."""
         pid = self._rig.folder / "dhclient6.pid"
         settings = () if "-cf" in words else ("-cf", "/dev/null")
         files = (*settings, "-lf", str(self.kept), "-pf", str(pid))
         script = () if "-sf" in words else ("-sf", "/bin/true")
-        run = ("dhclient", "-6", "-1", "-v", *script, *files, *words, "c0")
+        run = ("dhclient", "-6", "-1", "-v", *script, *files, *words, link)
         said = as_client(self._rig, *run)
         if "-r" not in words:
-            as_client(self._rig, "dhclient", "-6", "-x", "-sf", "/bin/true", *files, "c0")
+            as_client(self._rig, "dhclient", "-6", "-x", "-sf", "/bin/true", *files, link)
         return said
 
     @property
@@ -104,6 +105,7 @@ def test_a_client_gets_an_address_and_is_told_its_dns_server_and_domain(rig: Rig
         "lease_count": 1,
         "address_count": 10,
         **NO_PREFIXES,
+        **STATIC,
     }
 
 

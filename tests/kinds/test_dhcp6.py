@@ -13,6 +13,7 @@ import pytest
 from weir.agent.delegations import Delegations
 from weir.agent.dhcp6_client import Delegation
 from weir.agent.lease_client import since_boot_s
+from weir.backends.dhcp6 import Dhcp6Backend
 from weir.backends.kea6_config import config6_text
 from weir.backends.kea_config import subnet_id, tag_of
 from weir.kinds.dhcp6_pools import PrefixPool
@@ -253,6 +254,17 @@ def test_a_delegated_prefix_is_served_while_it_is_there_and_for_no_longer() -> N
     assert spec.network == "2001:db8:e000:3::/64" and 0 < spec.preferred_s <= spec.valid_s <= 800
     delegations.note("wan0", held("2001:db8:e000::/56", 0.5), "")
     assert served(delegations).network is None, "it is over in a moment"
+    assert "ends in a moment" in served(delegations).failure
+
+
+def test_of_a_deprecated_prefix_nothing_is_given_and_what_was_given_stays_known(tmp_path: Path) -> None:
+    delegations, backend = Delegations(None), Dhcp6Backend(tmp_path, tmp_path)
+    delegations.note("wan0", held("2001:db8:f000::/56"), "")
+    assert backend.served({"lan": served(delegations)})
+    delegations.note("wan0", replace(held("2001:db8:f000::/56"), preferred_until=since_boot_s()), "")
+    spec = served(delegations)
+    assert not backend.served({"lan": spec}) and "deprecated" in spec.failure
+    assert spec.network == "2001:db8:f000:3::/64" and spec.origin == ("wan0", "2001:db8:f000::/56")
 
 
 def test_keas_file_has_a_subnet_for_each_network_with_a_number_of_its_own() -> None:

@@ -22,7 +22,7 @@ from weir.agent.lease_client import since_boot_s
 from weir.agent.subnets import assigned
 from weir.model.delegation import LAN_BITS, room
 from weir.parts.announcing import MAX_PREFERRED_S, MAX_VALID_S, AnnounceSpec, PrefixSpec
-from weir.parts.dhcp6 import Server6Spec
+from weir.parts.dhcp6 import Origin, Server6Spec
 from weir.parts.network import NetworkSpec
 from weir.parts.routes import RouteSpec
 
@@ -150,21 +150,29 @@ class Delegations:
     def served(self, specs: Mapping[str, Server6Spec], network: Network) -> Mapping[str, Server6Spec]:
         """With the networks of which DHCPv6 servers give addresses, for no longer than they are the
         router's. What a provider may take back is given for a short time (RFC 9096, 3.4)."""
-        found, held = dict(specs), self.held()
+        found = dict(specs)
         for name, spec in specs.items():
             taken = network[spec.ifname].delegated if spec.ifname in network else None
-            one, part = None if taken is None else held.get(taken.uplink), self.part(spec.ifname, network)
-            if one is not None and part is not None:
-                preferred_s, valid_s = _left(one)
-                if not valid_s:
-                    continue  # it is over in a moment
-                found[name] = replace(
-                    spec,
-                    network=part[0],
-                    preferred_s=min(preferred_s, spec.preferred_s, MAX_PREFERRED_S),
-                    valid_s=min(valid_s, spec.valid_s, MAX_VALID_S),
-                )
+            if taken is not None:
+                found[name] = self._with_its_part(spec, taken.uplink, network)
         return found
+
+    def _with_its_part(self, spec: Server6Spec, uplink: str, network: Network) -> Server6Spec:
+        """Of a prefix that is deprecated nothing is given, and what was given stays known."""
+        one, part = self.held().get(uplink), self.part(spec.ifname, network)
+        if one is None or part is None:
+            return replace(spec, failure=_why_none(uplink, one, uplink in self.known()))
+        preferred_s, valid_s = _left(one)
+        if not valid_s:
+            return replace(spec, failure=f"{_given(uplink, one)} ends in a moment")
+        return replace(
+            spec,
+            network=part[0],
+            preferred_s=min(preferred_s, spec.preferred_s, MAX_PREFERRED_S),
+            valid_s=min(valid_s, spec.valid_s, MAX_VALID_S),
+            origin=Origin(uplink, one.prefix),
+            failure="" if preferred_s else f"{_given(uplink, one)} is deprecated",
+        )
 
     def part(self, name: str, network: Network) -> tuple[str, str] | None:
         """An interface's network and its own address there; None while it has none."""
@@ -248,17 +256,23 @@ def _asking(one: Delegation | None, failure: str) -> dict[str, Any]:
 def _taking(
     uplink: str, one: Delegation | None, part: tuple[str, str] | None, is_known: bool
 ) -> dict[str, Any]:
+    if one is None or part is None:
+        why = _why_none(uplink, one, is_known)
+        return {"delegated_network": None, "delegated_subnet": None, "delegated_failure": why}
+    first = IPv6Network(one.prefix).network_address
+    number = int(IPv6Network(part[0]).network_address) - int(first) >> 128 - LAN_BITS
+    return {"delegated_network": part[0], "delegated_subnet": number, "delegated_failure": None}
+
+
+def _why_none(uplink: str, one: Delegation | None, is_known: bool) -> str:
+    """Why somebody has no part of an uplink's prefix."""
     if not is_known:
-        why = f"whether {uplink} gets a prefix is not known yet"
-    elif one is None:
-        why = f"{uplink} has no prefix"
-    elif part is None:
-        why = f"{one.prefix}, which {uplink} was given, has no room for it"
-    else:
-        first = IPv6Network(one.prefix).network_address
-        number = int(IPv6Network(part[0]).network_address) - int(first) >> 128 - LAN_BITS
-        return {"delegated_network": part[0], "delegated_subnet": number, "delegated_failure": None}
-    return {"delegated_network": None, "delegated_subnet": None, "delegated_failure": why}
+        return f"whether {uplink} gets a prefix is not known yet"
+    return f"{uplink} has no prefix" if one is None else f"{_given(uplink, one)} has no room for it"
+
+
+def _given(uplink: str, one: Delegation) -> str:
+    return f"{one.prefix}, which {uplink} was given,"
 
 
 # -- files -------------------------------------------------------------------------------------------------

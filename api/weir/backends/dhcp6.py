@@ -33,8 +33,8 @@ class Dhcp6Backend(KeaBackend[Wanted]):
     unit, unit_data = "weir-dhcp6.service", Path("/var/lib/weir-dhcp6")
 
     def served(self, wanted: Wanted) -> Sequence[Server6Spec]:
-        """Not those of a delegated prefix that is not there."""
-        return [spec for spec in wanted.values() if spec.network is not None]
+        """Not those of a delegated prefix that is not there, or that is deprecated (RFC 9096)."""
+        return [spec for spec in wanted.values() if _is_served(spec)]
 
     def text(self, wanted: Wanted, links: Mapping[str, int]) -> str:
         return config6_text(self.served(wanted), links, self._kea.socket, self._kea.leases)
@@ -72,12 +72,13 @@ class Dhcp6Backend(KeaBackend[Wanted]):
         spec = self._wanted.get(item.id) if isinstance(item, Dhcpv6Server) else None
         if spec is None or not told:
             return
-        if spec.network is None:
-            words = f"{spec.ifname} has no prefix now, so nobody is answered"
+        if not _is_served(spec):
+            words = f"{spec.failure or f'{spec.ifname} has no prefix now'}, so nobody is answered"
             yield Line("interface", "a delegated prefix", words, True)
         elif found.difference.wanted:
             listens = self.is_heard(spec)
             words = f"it {'listens' if listens else 'does not listen'} on {spec.ifname}, for {spec.network}"
+            words += f", a part of {spec.origin.text}" if spec.origin is not None else ""
             yield Line("interface", f"it listens on {spec.ifname}", words, listens)
 
     def learn(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
@@ -91,8 +92,10 @@ class Dhcp6Backend(KeaBackend[Wanted]):
         prefixes = [lease.address for lease in six if lease.is_prefix]
         return {
             spec.id: {
-                "serving": spec.network is not None and self.is_heard(spec),
+                "serving": _is_served(spec) and self.is_heard(spec),
                 "network": spec.network,
+                "origin": spec.origin and spec.origin.text,
+                "failure": spec.failure or None,
                 "lease_count": 0 if spec.network is None else counts[subnet_id(spec.network)],
                 "address_count": 0 if spec.network is None else spec.address_count,
                 "delegated_count": sum(map(spec.gave, prefixes)) if spec.delegates else 0,
@@ -117,6 +120,10 @@ class Dhcp6Backend(KeaBackend[Wanted]):
 
     def _has_socket(self, spec: Server6Spec) -> bool:
         return self._kea.is_asked_by_group(socket.if_nametoindex(spec.ifname))
+
+
+def _is_served(spec: Server6Spec) -> bool:
+    return spec.network is not None and spec.preferred_s > 0
 
 
 def _lease_of(leases: Mapping[str, Lease], spec: Server6Spec, one: Reserved) -> Lease | None:

@@ -299,6 +299,15 @@ KIND = Declaration(
     state={
         "serving": Flag(help="Whether it listens on its interface now."),
         "network": Text(50, help="Of which it gives addresses now; nothing while there is no prefix."),
+        "origin": Text(
+            80,
+            label="Part of",
+            help="The delegated prefix that the network is part of, and the WAN that was given it; nothing "
+            "of a static network.",
+        ),
+        "failure": Text(
+            400, label="Not answered", help="Why nobody is answered: what is the matter with the prefix."
+        ),
         "lease_count": Whole(0, 2**31, label="Leases", help="Addresses that clients have now."),
         "address_count": Whole(0, 2**31, label="Addresses", help="Addresses that clients can get."),
         "delegated_count": Whole(

@@ -38,6 +38,17 @@ class Reserved(NamedTuple):
     hostname: str | None
 
 
+class Origin(NamedTuple):
+    """Whose part something is: of the prefix that a provider delegated to a WAN."""
+
+    uplink: str
+    prefix: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.prefix} of {self.uplink}"
+
+
 @dataclass(frozen=True, slots=True)
 class Server6Spec:
     """`network` None: it is part of a delegated prefix, which the agent knows, or does not know yet. `spans`
@@ -53,6 +64,10 @@ class Server6Spec:
     domain: str | None
     reserved: tuple[Reserved, ...] = ()
     prefix_pools: tuple[PrefixPool, ...] = ()
+    origin: Origin | None = None
+    """Of the network; None: it is a static one, or there is none."""
+    failure: str = ""
+    """Why it gives nothing of a delegated prefix; "" = it does."""
 
     @property
     def link(self) -> str:

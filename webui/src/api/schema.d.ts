@@ -13094,6 +13094,10 @@ export interface components {
             serving: boolean | null;
             /** @description Of which it gives addresses now; nothing while there is no prefix. */
             network: string | null;
+            /** @description The delegated prefix that the network is part of, and the WAN that was given it; nothing of a static network. */
+            origin: string | null;
+            /** @description Why nobody is answered: what is the matter with the prefix. */
+            failure: string | null;
             /** @description Addresses that clients have now. */
             lease_count: number | null;
             /** @description Addresses that clients can get. */
