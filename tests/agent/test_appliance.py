@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factory reset, power and time zone as the agent does them, and what it refuses."""
+"""Factory reset and power as the agent does them, and what it refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from weir.adapters import data_partition
-from weir.adapters.time_zone import TimeZone
 from weir.agent.appliance import Appliance, Machine
 from weir.model.problem import Conflict, Invalid, Problem, Unsupported
 from weir.wire.server import Peer
@@ -20,7 +19,7 @@ PEER = Peer(1, 1, 0, 0)
 class Box:
     """An appliance whose machine only remembers what was done to it."""
 
-    def __init__(self, folder: Path, state: str | None = "ok", busy: str = "") -> None:
+    def __init__(self, state: str | None = "ok", busy: str = "") -> None:
         self.done: list[str] = []
         data = None if state is None else {"state": state, "message": "", "free_bytes": 1}
         machine = Machine(
@@ -29,12 +28,7 @@ class Box:
             lambda: self.done.append("restart"),
             lambda: self.done.append("off"),
         )
-        zones = folder / "zones"
-        (zones / "Europe").mkdir(parents=True)
-        (zones / "Europe/Berlin").write_bytes(b"TZif2")
-        (zones / "zone.tab").write_text("a table")
-        self.link = folder / "link/localtime"
-        self._table = Appliance(machine, TimeZone(self.link, zones), lambda: busy).table()
+        self._table = Appliance(machine, lambda: busy).table()
 
     def __call__(self, method: str, **params: Any) -> Any:
         return self._table[method](params, PEER)
@@ -47,22 +41,22 @@ class Box:
 
 
 @pytest.mark.parametrize("mode", ["keep", "wipe"])
-def test_a_reset_is_on_the_disk_before_the_machine_restarts(tmp_path: Path, mode: str) -> None:
-    box = Box(tmp_path)
+def test_a_reset_is_on_the_disk_before_the_machine_restarts(mode: str) -> None:
+    box = Box()
     assert box("factory_reset", mode=mode) == {"restarting": True}
     assert box.done == [f"request {mode}", "restart"]
 
 
-def test_a_damaged_partition_can_be_wiped_and_not_kept(tmp_path: Path) -> None:
-    box = Box(tmp_path, "damaged")
+def test_a_damaged_partition_can_be_wiped_and_not_kept() -> None:
+    box = Box("damaged")
     assert box.refusal("factory_reset", mode="keep") == (Conflict, "data-damaged")
     box("factory_reset", mode="wipe")
     assert box.done == ["request wipe", "restart"]
 
 
-def test_what_cannot_be_reset_is_refused(tmp_path: Path) -> None:
-    missing, elsewhere = Box(tmp_path / "1", "missing"), Box(tmp_path / "2", None)
-    busy = Box(tmp_path / "3", busy="an update is being installed")
+def test_what_cannot_be_reset_is_refused() -> None:
+    missing, elsewhere = Box("missing"), Box(None)
+    busy = Box(busy="an update is being installed")
     assert missing.refusal("factory_reset", mode="wipe") == (Conflict, "no-data-partition")
     assert busy.refusal("factory_reset", mode="wipe") == (Conflict, "update-running")
     assert busy.refusal("power_off") == (Conflict, "update-running")
@@ -70,22 +64,6 @@ def test_what_cannot_be_reset_is_refused(tmp_path: Path) -> None:
         assert busy.refusal("factory_reset", mode=mode) == (Invalid, "bad-request")
     assert elsewhere.refusal("factory_reset", mode="keep") == (Unsupported, "no-image")
     assert elsewhere.refusal("power_off") == (Unsupported, "no-image")
-
-
-def test_the_time_zone_is_a_link_that_a_restart_keeps(tmp_path: Path) -> None:
-    box = Box(tmp_path)
-    assert box("time_zone") == {"name": "UTC"}
-    assert box.refusal("time_zone_choose", name="Europe/Berlin") == (Unsupported, "no-image")
-    box.link.parent.mkdir()
-    assert box("time_zone_choose", name="Europe/Berlin") == {"name": "Europe/Berlin"}
-    assert box("time_zone") == {"name": "Europe/Berlin"}
-
-
-@pytest.mark.parametrize(
-    "name", ["Moon", "../zones/Europe/Berlin", "/etc/passwd", "zone.tab", "Europe", "", None, 7, "a" * 99]
-)
-def test_a_zone_that_is_none_is_refused(tmp_path: Path, name: object) -> None:
-    assert Box(tmp_path).refusal("time_zone_choose", name=name) == (Invalid, "unknown-time-zone")
 
 
 def test_the_state_of_the_data_partition_is_what_the_start_found(tmp_path: Path) -> None:

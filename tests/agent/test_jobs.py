@@ -240,7 +240,7 @@ def state_of(rig: Rig) -> dict[str, Any]:
     return found
 
 
-def test_the_time_zone_is_that_of_the_machine(tmp_path: Path) -> None:
+def test_the_time_zone_is_that_of_the_file(tmp_path: Path) -> None:
     link = tmp_path / "localtime"
     assert module.local_zone(link) is UTC
     link.symlink_to("/usr/share/zoneinfo/Europe/Berlin")

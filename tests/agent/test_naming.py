@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The router's name: a real agent names its own UTS namespace, and never the machine that runs the tests."""
+"""The router's name and time zone: a real agent names its own UTS namespace and has a zone of its own, and
+never those of the machine that runs the tests."""
 
 from __future__ import annotations
 
@@ -14,10 +15,12 @@ import pytest
 from lab.frr import vty_socket
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
+from weir.adapters.time_zone import TimeZone
 from weir.adapters.vty import ask
 from weir.backends.naming import NamingBackend, NamingState
 from weir.kinds.identity import Identity
-from weir.model.problem import Unavailable
+from weir.model.problem import ApplyFailed, Unavailable
+from weir.parts import NAMING, TIME_ZONE
 
 BEFORE = socket.gethostname()
 
@@ -68,7 +71,7 @@ def test_a_name_that_somebody_else_gave_goes(rig: Rig) -> None:
 
 def test_explain_compares_with_the_kernel(rig: Rig) -> None:
     rig.commit(Identity(hostname="core-3"))
-    assert explained(rig) == [("core-3", "core-3", True)]
+    assert ("core-3", "core-3", True) in explained(rig)
 
 
 def explained(rig: Rig) -> list[tuple[Any, Any, Any]]:
@@ -86,6 +89,60 @@ def test_without_a_name_the_machines_own_comes_back_also_after_a_restart(rig: Ri
     assert not (rig.folder / "own-name").exists()
 
 
+def zone_now(rig: Rig) -> str:
+    found = rig.agent.call("state", {"kind": "identity", "ids": ["identity"]})["objects"]
+    return str(found["identity"]["current_zone"])
+
+
+def test_the_time_zone_lasts_and_the_machines_own_comes_back_without_it(rig: Rig) -> None:
+    before = zone_now(rig)
+    answer = rig.commit(Identity(time_zone="Asia/Tokyo"))
+    assert not answer.get("effects"), "a time zone costs nobody anything"
+    assert zone_now(rig) == "Asia/Tokyo"
+    rig.kill_agent()
+    rig.start_agent("--scan-interval-s", "0.5")
+    assert zone_now(rig) == "Asia/Tokyo"
+    assert ("Asia/Tokyo", "Asia/Tokyo", True) in explained(rig)
+    rig.commit(Identity())
+    assert zone_now(rig) == before
+
+
+class Zones:
+    """An appliance's data partition, and its tz database."""
+
+    def __init__(self, folder: Path) -> None:
+        zones = folder / "zones"
+        (zones / "Europe").mkdir(parents=True)
+        for name in ("Europe/Berlin", "UTC"):
+            (zones / name).write_bytes(b"TZif2")
+        (zones / "zone.tab").write_text("a table")
+        self.link = folder / "zone" / "localtime"
+        self.link.parent.mkdir()
+        self.zone = TimeZone(folder / "own", self.link, zones)
+
+
+def test_the_time_zone_of_an_appliance_is_a_link_and_what_was_chosen_before_is_remembered(
+    tmp_path: Path,
+) -> None:
+    made = Zones(tmp_path)
+    backend = NamingBackend(TIME_ZONE, made.zone, tmp_path / "memory")
+    assert made.zone.read() == "UTC" and not backend.diff(backend.read(), None)
+    made.zone.set("Europe/Berlin")
+    assert made.link.readlink() == tmp_path / "zones/Europe/Berlin" == made.zone.file.resolve()
+    backend.apply(backend.diff(backend.read(), "UTC"))
+    assert (made.zone.read(), backend.read().own) == ("UTC", "Europe/Berlin")
+    backend.apply(backend.diff(backend.read(), None))
+    assert made.zone.read() == "Europe/Berlin"
+
+
+@pytest.mark.parametrize("name", ["Moon", "zone.tab", "Europe", "a" * 99])
+def test_a_zone_that_the_system_does_not_have_is_not_set(tmp_path: Path, name: str) -> None:
+    made = Zones(tmp_path)
+    with pytest.raises(ApplyFailed):
+        made.zone.set(name)
+    assert not made.link.is_symlink()
+
+
 class Machine:
     def __init__(self) -> None:
         self.name = "own"
@@ -99,7 +156,7 @@ class Machine:
 
 def test_who_cannot_take_a_name_stands_in_nobodys_way(tmp_path: Path) -> None:
     machine, told = Machine(), list[str]()
-    backend = NamingBackend(machine, tmp_path / "memory")
+    backend = NamingBackend(NAMING, machine, tmp_path / "memory")
 
     def refuse(_name: str) -> None:
         raise Unavailable("FRR is silent", code="frr-down")

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who reaches the router, and where its logs go: /ip service, /system logging and its actions."""
+"""Who reaches the router, where its logs go, its time zone: /ip service, /user, /system logging and clock."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.formats.routeros import import_of, of_kind, only
+from weir.formats import routeros
+from weir.kinds.identity import Identity
 from weir.kinds.management import Management
 from weir.model.document import Document
 
@@ -85,3 +87,32 @@ def test_a_facility_that_syslog_does_not_have_is_refused_with_its_line() -> None
         "/system logging action\nadd name=a remote=192.0.2.1 syslog-facility=x target=remote\n"
     )
     assert report.lines[0].fate in ("left-out", "warning") and of_kind(report, "syslog-target") == []
+
+
+def test_the_time_zone_is_taken_and_comes_back_in_an_export() -> None:
+    before = Document([Identity(hostname="core")])
+    report = import_of("/system clock\nset time-zone-autodetect=no time-zone-name=Europe/Berlin\n", before)
+    assert only(report, "identity") == {"id": "identity", "hostname": "core", "time_zone": "Europe/Berlin"}
+    assert "/system clock\nset time-zone-name=Europe/Berlin\n" in routeros.write(Document(report.others))
+    for zone in ("manual", "Moon/Sea"):
+        report = import_of(f"/system clock\nset time-zone-name={zone}\n", before)
+        assert [line.fate for line in report.lines] == ["left-out"] and not list(report.others)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("name=Anna group=full password=hunter2", "weir user add anna --scope admin"),
+        ("name=noc group=write", "weir user add noc --scope write"),
+        ('name="the desk" group=read comment=x', "weir user add the-desk --scope read"),
+        ("name=api group=api", "choose the scope admin, write or read"),
+        ("name=a group=full address=10.0.0.0/8", "the management says that of all accounts"),
+        ("name=a group=full disabled=yes", "It was disabled"),
+        ('name="--" group=full', "no name that an account can have"),
+    ],
+)
+def test_an_account_is_not_made_and_its_line_says_how(said: str, told: str) -> None:
+    report = import_of(f"/user\nadd {said}\n")
+    (line,) = report.lines
+    assert line.fate == "left-out" and told in line.reason, line.reason
+    assert not list(report.others) and "hunter2" not in repr(line)

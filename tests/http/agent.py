@@ -20,7 +20,7 @@ from weir.agent.torch import Seat
 from weir.diagnosis.findings import Findings
 from weir.diagnosis.shown import findings_json
 from weir.model.document import Document
-from weir.model.problem import Invalid, Problem, Unavailable
+from weir.model.problem import Problem, Unavailable
 from weir.tools import CAPTURE, IPERF, TOOLS
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 
@@ -291,25 +291,16 @@ class Lists:
 
 
 class Machine:
-    """Time zone, factory reset and power as the agent answers them; remembers what was asked."""
+    """Factory reset and power as the agent answers them; remembers what was asked."""
 
     def __init__(self) -> None:
-        self.zone = "UTC"
         self.asked: list[str] = []
 
     def table(self) -> dict[str, Handler]:
         return {
-            "time_zone": lambda _params, _peer: {"name": self.zone},
-            "time_zone_choose": self._choose_zone,
             "factory_reset": lambda params, _peer: self._ask(f"reset {params['mode']}", "restarting"),
             "power_off": lambda _params, _peer: self._ask("off", "powering_off"),
         }
-
-    def _choose_zone(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
-        if params["name"] not in ("UTC", "Europe/Berlin"):
-            raise Invalid(f"there is no time zone {params['name']!r}", code="unknown-time-zone")
-        self.zone = params["name"]
-        return {"name": self.zone}
 
     def _ask(self, what: str, answer: str) -> dict[str, Any]:
         self.asked.append(what)

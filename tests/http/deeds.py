@@ -411,10 +411,6 @@ STEPS: dict[str, Step] = {
         lambda api: api("POST", f"/import/reports/{report(api)}/commit", {}),
     ),
     "queues.delete_queue": ("config.commit", delete("/queues/q1")),
-    "setup.choose_time_zone": (
-        "system.time-zone",
-        lambda api: api("PUT", "/system/time-zone", {"name": "Europe/Berlin"}),
-    ),
     "setup.reset_to_factory": ("system.factory-reset", post("/system/factory-reset", {"mode": "keep"})),
     "setup.power_off": ("system.power-off", post("/system/power-off")),
     "updates.install_update": ("system.update", install),

@@ -94,7 +94,7 @@ def test_ports_and_the_way_out_are_configured_in_one_revision(new: NewWorld) -> 
         "wan",
         "198.51.100.1",
     )
-    assert new.agent.appliance.zone == "Europe/Berlin"
+    assert kernel["identity", "identity"].time_zone == "Europe/Berlin"
 
 
 def test_the_provider_may_give_the_address(new: NewWorld) -> None:
@@ -110,7 +110,7 @@ def test_the_provider_may_give_the_address(new: NewWorld) -> None:
     [
         ({"password": "short"}, "weak-password", "password"),
         ({"password": "administrator"}, "weak-password", "password"),
-        ({"time_zone": "Moon/Sea"}, "unknown-time-zone", None),
+        ({"time_zone": "Moon/Sea"}, "unknown-time-zone", "time_zone"),
         ({"lan": port("lan0", "10.1.0.0/24")}, "bad-address", "interface/lan0/addresses"),
         ({"lan": port("lan0", "ten")}, "bad-prefix", "interface/lan0/addresses[0]"),
         ({"lan": port("lan0")}, "invalid", "lan.addresses"),
@@ -149,13 +149,9 @@ def test_where_accounts_are_made_otherwise_there_is_no_setup(world: World) -> No
     assert world.client(None)("POST", "/setup", {"password": PASSWORD}).json["code"] == "no-setup"
 
 
-def test_time_zone_reset_and_power_are_for_administrators(world: World, api: Client) -> None:
-    assert api("PUT", "/system/time-zone", {"name": "Europe/Berlin"}).json == {"name": "Europe/Berlin"}
-    assert world.client("read")("GET", "/system/time-zone").json == {"name": "Europe/Berlin"}
-    assert api("PUT", "/system/time-zone", {"name": "Moon"}).json["code"] == "unknown-time-zone"
+def test_reset_and_power_are_for_administrators(world: World, api: Client) -> None:
     for scope in ("read", "write"):
         client = world.client(scope)
-        assert client("PUT", "/system/time-zone", {"name": "UTC"}).status_code == 403
         assert client("POST", "/system/factory-reset", {"mode": "wipe"}).status_code == 403
         assert client("POST", "/system/power-off").status_code == 403
     assert world.agent.appliance.asked == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which names a router can have."""
+"""Which names and time zones a router can have."""
 
 from __future__ import annotations
 
@@ -38,6 +38,19 @@ def test_a_name_of_labels_is_one(name: str) -> None:
 def test_anything_else_is_refused_at_the_field(name: str) -> None:
     (found,) = validate_all(Document([Identity(hostname=name)]))
     assert (found.severity, found.code, found.field) == ("error", "bad-host-name", "hostname")
+
+
+@pytest.mark.parametrize("name", ["Europe/Berlin", "UTC", "America/Argentina/Ushuaia"])
+def test_a_time_zone_of_the_tz_database_is_one(name: str) -> None:
+    assert not validate_all(Document([Identity(time_zone=name)]))
+
+
+@pytest.mark.parametrize(
+    "name", ["Moon", "../Europe/Berlin", "/etc/passwd", "zone.tab", "Europe", "", "a" * 99]
+)
+def test_any_other_time_zone_is_refused_at_the_field(name: str) -> None:
+    (found,) = validate_all(Document([Identity(time_zone=name)]))
+    assert (found.severity, found.code, found.field) == ("error", "unknown-time-zone", "time_zone")
 
 
 def test_a_notice_alone_is_no_work_for_the_kernel() -> None:

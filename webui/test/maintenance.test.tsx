@@ -8,17 +8,6 @@ const router = mockRouter();
 const press = async (name: string) => fireEvent.click(await screen.findByRole("button", { name }));
 
 describe("maintenance", () => {
-  it("changes the time zone", async () => {
-    renderAt("/maintenance");
-    const zone = await screen.findByLabelText(/Schedules of queues/);
-    expect(screen.getByRole("button", { name: "Change the time zone" }).getAttribute("aria-disabled")).toBe(
-      "true",
-    );
-    fireEvent.change(zone, { target: { value: "Europe/Berlin" } });
-    await press("Change the time zone");
-    await waitFor(() => expect(router.state.timeZone).toBe("Europe/Berlin"));
-  });
-
   it("asks once before the router is switched off", async () => {
     renderAt("/maintenance");
     await press("Switch off");

@@ -3,52 +3,62 @@
 
 from __future__ import annotations
 
-import re
+import os
 import time
 from pathlib import Path
 
-from weir.model.problem import Invalid, Unavailable, Unsupported
+from weir.model.problem import ApplyFailed
 
 LINK = Path("/data/zone/localtime")
 ZONES = Path("/usr/share/zoneinfo")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,32}){0,2}")
+LOCAL = Path("/etc/localtime")
+_USUAL = "UTC"
 _MAGIC = b"TZif"
 
 
 class TimeZone:
-    """`link` is what `/etc/localtime` leads to; its folder exists only on the appliance."""
+    """`link` is what `/etc/localtime` leads to; its folder exists only on the appliance. On any other machine
+    this process alone has the zone, with a link `own`, and before that the machine's."""
 
-    def __init__(self, link: Path = LINK, zones: Path = ZONES) -> None:
-        self._link = link
+    def __init__(self, own: Path, link: Path = LINK, zones: Path = ZONES) -> None:
+        self._is_ours = link.parent.is_dir()
+        self._link = link if self._is_ours else own
         self._zones = zones
+        if not self._is_ours and own.is_symlink():
+            self._take(self.read())
 
-    def name(self) -> str:
-        """The zone in force, `UTC` when none was chosen."""
+    @property
+    def file(self) -> Path:
+        """Of the zone in force (tzfile(5)); there may be none, which means UTC."""
+        return self._link if self._is_ours or self._link.is_symlink() else LOCAL
+
+    def read(self) -> str:
+        """The name of the zone in force, `UTC` where none was chosen."""
         try:
-            target = self._link.readlink()
+            target = self.file.readlink()
         except OSError:
-            return "UTC"
-        return str(target.relative_to(self._zones)) if target.is_relative_to(self._zones) else "UTC"
+            return _USUAL
+        return str(target.relative_to(self._zones)) if target.is_relative_to(self._zones) else _USUAL
 
-    def choose(self, name: object) -> None:
-        """From now on local time is that of `name`. Raises `Invalid`, `Unsupported`, `Unavailable`."""
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or not _is_zone(self._zones / name):
-            raise Invalid(
-                f"there is no time zone {str(name)[:64]!r}; give a name such as Europe/Berlin",
-                code="unknown-time-zone",
-                path="time_zone",
-            )
-        if not self._link.parent.is_dir():
-            raise Unsupported("this system's time zone is not Weir's to set", code="no-image")
+    def set(self, name: str) -> None:
+        """From now on local time is that of `name`. Raises `ApplyFailed`."""
+        if not _is_zone(self._zones / name):
+            raise ApplyFailed(f"this system has no time zone {name}", code="unknown-time-zone")
         new = self._link.with_name(f"{self._link.name}.new")
         try:
             new.unlink(missing_ok=True)
             new.symlink_to(self._zones / name)
             new.replace(self._link)
         except OSError as error:
-            raise Unavailable(
+            raise ApplyFailed(
                 f"the time zone cannot be stored: {error.strerror}", code="disk-full"
             ) from error
+        self._take(name)
+
+    def _take(self, name: str) -> None:
+        """For this process; others look at the link."""
+        if not self._is_ours:
+            os.environ["TZ"] = name
         time.tzset()
 
 

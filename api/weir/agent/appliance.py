@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine as an appliance: time zone, factory reset, power. Fixed requests, never paths or commands."""
+"""The machine as an appliance: factory reset and power. Fixed requests, never paths or commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from weir.adapters.time_zone import TimeZone
 from weir.model.problem import Conflict, Invalid, Unsupported
 from weir.wire.server import Handler, Peer
 
@@ -30,22 +29,15 @@ class Machine:
 class Appliance:
     """`busy` says why the machine may not go down now, "" when it may."""
 
-    def __init__(self, machine: Machine, zone: TimeZone, busy: Callable[[], str]) -> None:
+    def __init__(self, machine: Machine, busy: Callable[[], str]) -> None:
         self._machine = machine
-        self._zone = zone
         self._busy = busy
 
     def table(self) -> Mapping[str, Handler]:
         return {
-            "time_zone": lambda _params, _peer: {"name": self._zone.name()},
-            "time_zone_choose": self._choose_zone,
             "factory_reset": self._reset,
             "power_off": self._power_off,
         }
-
-    def _choose_zone(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
-        self._zone.choose(params.get("name"))
-        return {"name": self._zone.name()}
 
     def _reset(self, params: dict[str, Any], peer: Peer) -> dict[str, Any]:
         """The request is on the disk before the machine restarts; the start carries it out."""

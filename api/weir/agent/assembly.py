@@ -23,7 +23,6 @@ from weir.adapters.machine_name import MachineName
 from weir.adapters.netlink import Links
 from weir.adapters.reverse_path import checks_strictly
 from weir.adapters.share_controller import ShareController
-from weir.adapters.time_zone import TimeZone
 from weir.adapters.xdp_features import xdp_features
 from weir.agent import (
     capabilities,
@@ -51,7 +50,7 @@ from weir.agent.guard import Guard
 from weir.agent.handlers import Handlers
 from weir.agent.host_services import HostServices
 from weir.agent.job_memory import JobMemory
-from weir.agent.jobs import Jobs
+from weir.agent.jobs import Jobs, local_zone
 from weir.agent.kept_routes import KeptRoutes
 from weir.agent.last_good import LastGood
 from weir.agent.lease_clients import LeaseClients
@@ -83,7 +82,6 @@ from weir.backends.firewall import FirewallBackend
 from weir.backends.forwarding import ForwardingBackend
 from weir.backends.htb import HtbBackend
 from weir.backends.modes import PortModes
-from weir.backends.naming import NamingBackend
 from weir.backends.network import NetworkBackend
 from weir.backends.ntp import NtpBackend
 from weir.backends.ports import PortsBackend
@@ -126,7 +124,7 @@ def run(options: argparse.Namespace, called: MachineName, process: StoreProcess,
     held, dialling = tunnels.opened(stack), dialler.opened(state_dir, links, stack, options.sets_clock)
     routing_protocols = protocols.backend(options.frr_run_dir, state_dir, frr, links, secrets)
     hosts = HostServices.of(options)
-    outside = Outside(options, secrets, NamingBackend(called, state_dir / "own-name"), frr, stack)
+    outside = Outside(options, secrets, called, frr, stack)
     made = {**combined.backends(held, links, state_dir, secrets, dialling), **outside.backends}
     made |= {**hosts.backends, "routing": routing_protocols, "fetched_sets": outside.fetching.sets}
     made[BOUNDED_SOURCES.name] = bounds = BoundedSourcesBackend(datapath)
@@ -194,10 +192,11 @@ def _machine(
     machine = Machine(data, data_partition.request_reset, restart, power_off)
     looking = diagnosing.sampler(options.look_interval_s, uplinks, outside, configuration, library, stack)
     memory = JobMemory(lasting(options) / "jobs.json")
-    jobs = Jobs(outside.jobs, memory, partial(updates.restart, "a job"), lambda: configuration.loaded)
+    restarting, hours = partial(updates.restart, "a job"), lambda: local_zone(outside.zone.file)
+    jobs = Jobs(outside.jobs, memory, restarting, lambda: configuration.loaded, zone=hours)
     stack.callback(jobs.stop)
     jobs.start()
-    return updates, Appliance(machine, TimeZone(), updates.busy), jobs, looking
+    return updates, Appliance(machine, updates.busy), jobs, looking
 
 
 def _executor(

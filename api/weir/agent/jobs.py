@@ -34,11 +34,10 @@ BACK = timedelta(hours=1)
 """A clock that goes back by more was wrong before."""
 SET_SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 """A clock that shows an earlier time is not set yet."""
-LOCAL = Path("/etc/localtime")
 
 
-def local_zone(path: Path = LOCAL) -> tzinfo:
-    """The time zone of the machine; UTC where none was chosen."""
+def local_zone(path: Path) -> tzinfo:
+    """The time zone of such a file (tzfile(5)); UTC where there is none."""
     try:
         with path.open("rb") as file:
             return ZoneInfo.from_file(file)
@@ -54,7 +53,7 @@ class Jobs:
         restart: Callable[[], None],
         is_loaded: Callable[[], bool] = lambda: True,
         *,
-        zone: Callable[[], tzinfo] = local_zone,
+        zone: Callable[[], tzinfo] = lambda: UTC,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         up_s: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
         boot: Callable[[], str] = boot_id,

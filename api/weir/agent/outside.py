@@ -10,6 +10,7 @@ from typing import Any
 
 from weir.adapters.frr import Frr
 from weir.adapters.kept_lists import KeptLists
+from weir.adapters.time_zone import TimeZone
 from weir.adapters.web_server import WebServer
 from weir.agent.alerts import Alerts
 from weir.agent.fetching import Fetching
@@ -22,10 +23,10 @@ from weir.backends.certificates import CertificatesBackend
 from weir.backends.daemons import Learn
 from weir.backends.fetched import FetchedBackend
 from weir.backends.held import HeldBackend
-from weir.backends.naming import NamingBackend
+from weir.backends.naming import Named, NamingBackend
 from weir.backends.ssh import SshBackend
 from weir.model.objects import Kind
-from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, FETCHED, JOBS, LOGS, NAMING, SSH
+from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, FETCHED, JOBS, LOGS, NAMING, SSH, TIME_ZONE
 from weir.parts.wireguard import Sealed
 
 
@@ -36,7 +37,7 @@ class Outside:
         self,
         options: argparse.Namespace,
         secrets: Secrets,
-        naming: NamingBackend,
+        called: Named,
         frr: Frr,
         stack: ExitStack,
     ) -> None:
@@ -58,6 +59,9 @@ class Outside:
         passing, look_s = state_folder(options), options.scan_interval_s
         orders = Orders(shown, lasting(options) / "acme", passing, options.ca_bundle, look_s)
         orders.start()
+        self.zone = TimeZone(lasting(options) / "localtime")
+        naming = NamingBackend(NAMING, called, state_folder(options) / "own-name")
+        hours = NamingBackend(TIME_ZONE, self.zone, lasting(options) / "own-time-zone")
         naming.changed = (frr.take_name, lambda _name: self._logs.rename())
         for stop in (orders.stop, self.fetching.stop, self.alerts.stop, self._logs.stop):
             stack.callback(stop)
@@ -65,7 +69,9 @@ class Outside:
             "set": self.fetching.learn,
             "alert-target": self.alerts.learn,
             "syslog-target": self._logs.learn,
-            "identity": naming.learn,
+            "identity": lambda _ids: {
+                "identity": {"current_name": naming.now(), "current_zone": hours.now()}
+            },
             "certificate": shown.learn,
             "management": shown.learn_management,
             "ssh-key": ssh.learn_keys,
@@ -76,6 +82,7 @@ class Outside:
             FETCHED.name: fetched,
             LOGS.name: logged,
             NAMING.name: naming,
+            TIME_ZONE.name: hours,
             CERTIFICATES.name: shown,
             SSH.name: ssh,
             JOBS.name: self.jobs,

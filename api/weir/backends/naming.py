@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine's name. What it was called before Weir is remembered, and comes back with an empty name."""
+"""The machine's name and its time zone. What it had before Weir is remembered, and comes back when the
+configuration says nothing."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from weir.adapters import files
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
@@ -16,12 +17,13 @@ from weir.model.problem import ApplyFailed, Problem
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
+from weir.parts.naming import OwnPart
 
 log = logging.getLogger(__name__)
 
 
 class Named(Protocol):
-    """What has a name (`MachineName`)."""
+    """What has a word of its own (`MachineName`, `TimeZone`)."""
 
     def read(self) -> str: ...
 
@@ -30,7 +32,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NamingState:
-    """`own` is what the machine was called before Weir named it; None while Weir has not."""
+    """`own` is what the machine had before Weir said another; None while Weir has not."""
 
     name: str
     own: str | None
@@ -38,9 +40,10 @@ class NamingState:
 
 @dataclass(frozen=True, slots=True)
 class NamingDifference:
+    part: OwnPart
     held: NamingState
     name: str
-    """What the machine is to be called."""
+    """What the machine is to have."""
     own: str | None
     """What is to be remembered."""
 
@@ -48,15 +51,16 @@ class NamingDifference:
         return (self.name, self.own) != (self.held.name, self.held.own)
 
     def steps(self) -> Sequence[Step]:
-        return [step("naming", "change", "host name", f"{self.name} (was {self.held.name})")]
+        return [step(self.part.name, "change", self.part.what, f"{self.name} (was {self.held.name})")]
 
 
 class NamingBackend:
     topics: ClassVar[frozenset[Topic]] = frozenset()
     is_scanned_apart: ClassVar[bool] = False
 
-    def __init__(self, machine: Named, memory: Path) -> None:
-        """`memory`: a file on a file system that is empty after a boot."""
+    def __init__(self, part: OwnPart, machine: Named, memory: Path) -> None:
+        """`memory`: a file that lasts as long as what is set in the machine does."""
+        self._part = part
         self._machine = machine
         self._memory = memory
         self.changed: Sequence[Callable[[str], None]] = ()
@@ -71,8 +75,8 @@ class NamingBackend:
 
     def diff(self, held: NamingState, wanted: str | None) -> NamingDifference:
         if wanted is None:
-            return NamingDifference(held, held.own or held.name, None)
-        return NamingDifference(held, wanted, held.own or held.name)
+            return NamingDifference(self._part, held, held.own or held.name, None)
+        return NamingDifference(self._part, held, wanted, held.own or held.name)
 
     def apply(self, difference: NamingDifference) -> None:
         if difference.own is not None:
@@ -85,7 +89,7 @@ class NamingBackend:
 
     def verify(self, difference: NamingDifference) -> None:
         name = self._machine.read()
-        refuse("naming", [] if name == difference.name else [f"the machine is called {name}"])
+        refuse(self._part.name, [] if name == difference.name else [f"the machine's is {name}"])
 
     def effects(self, look: Look[NamingState, str | None, NamingDifference]) -> Iterator[Effect]:
         return iter(())  # no packet has to do with it
@@ -97,10 +101,11 @@ class NamingBackend:
         told: Sequence[str],
     ) -> Iterator[Line]:
         words = found.wanted or f"{found.difference.name} (the machine's own)"
-        yield Line("host name", words, found.held.name, found.held.name == found.difference.name)
+        yield Line(self._part.what, words, found.held.name, found.held.name == found.difference.name)
 
-    def learn(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
-        return {"identity": {"current_name": self._machine.read()}}
+    def now(self) -> str:
+        """What the machine has."""
+        return self._machine.read()
 
     def _remember(self, name: str) -> None:
         try:

@@ -44,6 +44,7 @@ from weir.fields.texts import (
     Url,
     Vlans,
     Word,
+    ZoneName,
 )
 
 __all__ = [
@@ -94,4 +95,5 @@ __all__ = [
     "When",
     "Whole",
     "Word",
+    "ZoneName",
 ]

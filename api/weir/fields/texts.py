@@ -84,6 +84,16 @@ class Moment(Text):
         return "a time"
 
 
+class ZoneName(Text):
+    """A time zone, by its name in the tz database. Whether this system knows it is a matter of a rule."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(100, min_chars=1, **said)
+
+    def bounds(self) -> str:
+        return "a name of the tz database"
+
+
 class _Address(Characters, Parsed):
     """A text that a parser brings to its canonical form."""
 

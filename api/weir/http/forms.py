@@ -56,6 +56,7 @@ from weir.fields import (
     When,
     Whole,
     Word,
+    ZoneName,
 )
 from weir.fields.members import Member
 from weir.kinds import DECLARED
@@ -283,6 +284,8 @@ def shape(field: Field) -> Json:
             return {"type": "choice", "choices": list(field.choices)}
         case Moment():
             return {"type": "moment"}
+        case ZoneName():
+            return {"type": "zone"}
         case Quantity():
             said = {"pattern": field.pattern, "unit": field.unit}
             given = {name: text for name, text in said.items() if text}

@@ -20,7 +20,7 @@ from weir.parts.firewall import FIREWALL
 from weir.parts.forwarding import FORWARDING
 from weir.parts.jobs import JOBS
 from weir.parts.logs import LOGS
-from weir.parts.naming import NAMING
+from weir.parts.naming import NAMING, TIME_ZONE
 from weir.parts.network import NETWORK
 from weir.parts.ntp import NTP
 from weir.parts.part import Part, Parts
@@ -35,7 +35,7 @@ from weir.parts.wireguard import WIREGUARD
 
 PARTS = Parts(
     (
-        *(NAMING, FETCHED),
+        *(NAMING, TIME_ZONE, FETCHED),
         *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
         *(
             ROUTING,
@@ -81,6 +81,7 @@ __all__ = [
     "ROUTING",
     "SETS",
     "SSH",
+    "TIME_ZONE",
     "TUNING",
     "UPLINKS",
     "WIREGUARD",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine as a whole: time zone, factory reset, power."""
+"""The machine as a whole: factory reset and power."""
 
 from __future__ import annotations
 
@@ -18,17 +18,6 @@ class ApplianceService:
     def __init__(self, agent: AgentClient, audit: AuditService) -> None:
         self._agent = agent
         self._audit = audit
-
-    @requires("config.read")
-    def time_zone(self, _by: Principal) -> str:
-        return str(self._agent.call("time_zone")["name"])
-
-    @requires("system.manage")
-    def choose_time_zone(self, by: Principal, name: str) -> str:
-        """Raises `Invalid` (`unknown-time-zone`), `Unsupported` (`no-image`)."""
-        answer = self._agent.call("time_zone_choose", {"name": name})
-        self._audit.note(entry_of(by, "system.time-zone", name))
-        return str(answer["name"])
 
     @requires("system.manage")
     def factory_reset(self, by: Principal, mode: Literal["keep", "wipe"]) -> dict[str, Any]:

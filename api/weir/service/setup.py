@@ -10,17 +10,18 @@ from __future__ import annotations
 import ipaddress
 import logging
 import threading
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from weir.kinds.identity import Identity
+from weir.kinds.identity import Identity, is_time_zone
 from weir.loop import Loop
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
 from weir.model.overhead import FRAME_BYTES
 from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem
+from weir.model.reader import shown
 from weir.service.auth import AuthService
 from weir.service.configuration import ConfigService
 from weir.service.edits import changes_of
@@ -102,8 +103,7 @@ class SetupService:
             if not self._auth.unclaimed():
                 raise Conflict("this router has been set up already; sign in", code="setup-done")
             edits = self._edits(wishes) if wishes.preset is None else self._edits_of_preset(wishes)
-            if wishes.time_zone is not None:
-                self._agent.call("time_zone_choose", {"name": wishes.time_zone})
+            edits = [*edits, *self._edits_of_zone(wishes.time_zone)]
             revision = self._config.commit(WEIR, edits, "first setup").revision
             self._auth.claim(wishes.password, source)
         return revision
@@ -174,6 +174,17 @@ class SetupService:
             wanted["interface", chosen.id] = replace(chosen, overhead_bytes=FRAME_BYTES, reverse_path=way)
         wanted |= {("static-route", route.id): route for route in default_routes(wishes.gateways)}
         return [Edit(kind, object_id, new) for (kind, object_id), new in wanted.items()]
+
+    def _edits_of_zone(self, name: str | None) -> Iterator[Edit]:
+        """Raises `Invalid` at the request's field."""
+        if name is None:
+            return
+        if not is_time_zone(name):
+            text = f"there is no time zone {shown(name)}; give a name such as Europe/Berlin"
+            raise Invalid(text, code="unknown-time-zone", path="time_zone")
+        with self._config.document(WEIR) as document:
+            identity = replace(document.single(Identity), time_zone=name)
+        yield Edit(identity.kind, identity.id, identity)
 
     def _edits_of_preset(self, wishes: Wishes) -> Sequence[Edit]:
         """Raises `Invalid` with all that is wrong at once, the password included."""

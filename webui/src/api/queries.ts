@@ -356,11 +356,6 @@ export const updatesQuery = queryOptions({
   refetchInterval: (query) => (query.state.data?.job.state === "installing" ? 1_000 : 15_000),
 });
 
-export const timeZoneQuery = queryOptions({
-  queryKey: ["time-zone"],
-  queryFn: () => need(api.GET("/api/v1/system/time-zone")),
-});
-
 export const usersQuery = queryOptions({
   queryKey: ["accounts", "users"],
   queryFn: () => need(api.GET("/api/v1/users", { params: { query: { limit: 1000 } } })),

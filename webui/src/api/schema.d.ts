@@ -6058,27 +6058,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/system/time-zone": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The time zone that schedules follow */
-        get: operations["get_time_zone"];
-        /**
-         * Choose the time zone
-         * @description It belongs to the machine, not to the configuration: it is in no revision and no backup.
-         */
-        put: operations["choose_time_zone"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/system/factory-reset": {
         parameters: {
             query?: never;
@@ -14674,6 +14653,7 @@ export interface components {
         Identity: {
             id: string;
             hostname: string | null;
+            time_zone: string | null;
             login_banner: string;
             contact: string;
             location: string;
@@ -14686,6 +14666,11 @@ export interface components {
              * @default null
              */
             hostname: string | null;
+            /**
+             * @description Hours of rules, queues and jobs are of it. Empty: the zone that the machine has without Weir, which is UTC where nobody chose one.
+             * @default null
+             */
+            time_zone: string | null;
             /**
              * @description Shown to everybody on the sign-in page and on the console, before a password is asked for.
              * @default
@@ -14705,6 +14690,8 @@ export interface components {
         IdentityPatch: {
             /** @description One or more labels of letters, digits and '-' (RFC 1123). Empty: the name that the machine has without Weir. */
             hostname?: string | null;
+            /** @description Hours of rules, queues and jobs are of it. Empty: the zone that the machine has without Weir, which is UTC where nobody chose one. */
+            time_zone?: string | null;
             /** @description Shown to everybody on the sign-in page and on the console, before a password is asked for. */
             login_banner?: string | null;
             /** @description Who looks after the router. */
@@ -14715,6 +14702,8 @@ export interface components {
         IdentityStateFields: {
             /** @description What the kernel calls the machine. */
             current_name: string | null;
+            /** @description The zone whose time the machine shows. */
+            current_zone: string | null;
         };
         IdentityState: {
             id: string;
@@ -16973,13 +16962,6 @@ export interface components {
             changes: components["schemas"]["Change"][];
             findings: components["schemas"]["Finding"][];
         };
-        TimeZone: {
-            /** @description Of the tz database, such as Europe/Berlin. */
-            name: string;
-        };
-        TimeZoneInput: {
-            name: string;
-        };
         FactoryResetInput: {
             /**
              * @description keep: logs stay, configuration and accounts are put aside on the data partition; wipe: everything goes.
@@ -18172,6 +18154,7 @@ export interface components {
         IdentityObject: {
             id: string;
             hostname: string | null;
+            time_zone: string | null;
             login_banner: string;
             contact: string;
             location: string;
@@ -38132,53 +38115,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SetupPlan"];
-                };
-            };
-            422: components["responses"]["UNPROCESSABLE_ENTITY"];
-            default: components["responses"]["PROBLEM"];
-        };
-    };
-    get_time_zone: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TimeZone"];
-                };
-            };
-            default: components["responses"]["PROBLEM"];
-        };
-    };
-    choose_time_zone: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["TimeZoneInput"];
-            };
-        };
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TimeZone"];
                 };
             };
             422: components["responses"]["UNPROCESSABLE_ENTITY"];

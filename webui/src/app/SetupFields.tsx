@@ -12,6 +12,7 @@ import {
   type SetupDraft,
   type SetupErrors,
 } from "./setupDraft";
+import { zones } from "@/ui/zones";
 import classes from "./SignIn.module.css";
 
 const WAYS = [
@@ -22,7 +23,6 @@ const UNKNOWN = [
   { value: "drop", label: "are not forwarded until they have one" },
   { value: "allow", label: "pass without a limit" },
 ];
-const zones = (): string[] => ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
 
 export interface FieldsProps {
   setup: Setup;

@@ -191,7 +191,6 @@ export function unplacedOf(problem: ApiProblem, draft: SetupDraft): string[] {
 
 /** The field that a refusal is about; none when it is about the whole. */
 function fieldOf(problem: ApiProblem, draft: SetupDraft): keyof SetupDraft | null {
-  if (problem.code === "unknown-time-zone") return "zone";
   return atPath(problem.path ?? "", draft);
 }
 

@@ -36,7 +36,7 @@ export type Shape =
     }
   | { type: "rows"; fields: readonly Field[]; most: number }
   | { type: "secret"; made?: boolean; lines?: boolean }
-  | { type: "moment" }
+  | { type: "moment" | "zone" }
   | { type: "position" }
   | { type: "json" };
 

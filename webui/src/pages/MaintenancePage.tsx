@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { Button, NativeSelect, Radio, TextInput } from "@mantine/core";
+import { Button, Radio, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, need } from "@/api/client";
 import { asProblem } from "@/api/problem";
-import { meQuery, ofSystem, queryClient, timeZoneQuery } from "@/api/queries";
+import { meQuery, ofSystem } from "@/api/queries";
 import { AskPower, type PowerAction } from "@/app/AskPower";
-import { Note, Page, Section, Skeleton } from "@/ui/blocks";
+import { Note, Page, Section } from "@/ui/blocks";
 import { hostOf } from "@/ui/title";
 import { say } from "@/ui/toast";
 import { ReasonedButton } from "@/ui/ReasonedButton";
@@ -18,78 +18,9 @@ export default function MaintenancePage() {
   return (
     <Page title="Maintenance">
       {me && !admin ? <Note severity="notice">Only an administrator changes what is here.</Note> : null}
-      <TimeZone may={admin} />
       {admin ? <Power /> : null}
       {admin ? <FactoryReset /> : null}
     </Page>
-  );
-}
-
-const zonesWith = (now: string): string[] => [
-  ...new Set([now, "UTC", ...Intl.supportedValuesOf("timeZone")]),
-];
-
-function TimeZone({ may }: { may: boolean }) {
-  const query = useQuery(timeZoneQuery);
-  const [chosen, setChosen] = useState<string | null>(null);
-  const choose = useMutation({
-    mutationFn: (name: string) => need(api.PUT("/api/v1/system/time-zone", { body: { name } })),
-    onSuccess: (answer) => {
-      queryClient.setQueryData(timeZoneQuery.queryKey, answer);
-      setChosen(null);
-      say("ok", `The time zone is ${answer.name}.`);
-    },
-    meta: { inline: true },
-  });
-  const now = query.data?.name;
-  return (
-    <Section title="Time zone">
-      {query.isError ? <Note severity="error">{asProblem(query.error).message}</Note> : null}
-      {now === undefined ? (
-        query.isPending ? (
-          <Skeleton lines={2} />
-        ) : null
-      ) : (
-        <form
-          className="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (chosen) choose.mutate(chosen);
-          }}
-        >
-          <NativeSelect
-            label="Schedules of queues follow it"
-            description="It belongs to the machine: it is active at once, and is in no revision and in no backup."
-            data={zonesWith(now)}
-            value={chosen ?? now}
-            disabled={!may}
-            title={may ? undefined : "Only an administrator changes the time zone."}
-            onChange={(event) => setChosen(event.currentTarget.value)}
-          />
-          {choose.error ? (
-            <Note severity="error" live>
-              {asProblem(choose.error).message} Nothing was changed.
-            </Note>
-          ) : null}
-          <div className="row">
-            <ReasonedButton
-              type="submit"
-              variant="filled"
-              why={
-                !may
-                  ? "only an administrator changes the time zone"
-                  : chosen === null || chosen === now
-                    ? "choose another time zone first"
-                    : null
-              }
-              loading={choose.isPending}
-            >
-              Change the time zone
-            </ReasonedButton>
-          </div>
-        </form>
-      )}
-    </Section>
   );
 }
 

@@ -56,11 +56,6 @@ export function machineHandlers(state: MockState): HttpHandler[] {
     return HttpResponse.json(answer, { status: 202 });
   };
   return [
-    http.get(`${API}/system/time-zone`, () => HttpResponse.json({ name: state.timeZone })),
-    http.put(`${API}/system/time-zone`, async ({ request }) => {
-      state.timeZone = ((await request.json()) as { name: string }).name;
-      return HttpResponse.json({ name: state.timeZone });
-    }),
     http.post(`${API}/system/restart`, () => asked("restart", { restarting: true })),
     http.post(`${API}/system/power-off`, () => asked("power-off", { powering_off: true })),
     http.post(`${API}/system/factory-reset`, async ({ request }) =>

@@ -63,7 +63,6 @@ export interface MockState {
   unwritable: string | null;
   /** The timer of the last restore of a backup, in seconds. */
   restored: string | null;
-  timeZone: string;
   /** Null: the agent does not answer. */
   hosts: Host[] | null;
   leases: GivenLease[] | null;
@@ -233,7 +232,6 @@ export function newState(count = 24, routeCount = 1): MockState {
     },
     unwritable: null,
     restored: null,
-    timeZone: "UTC",
     hosts: [],
     leases: [],
     log: [],

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from weir.http.context import context, me, service
-from weir.http.endpoint import ADMIN, PUBLIC, READ, Resource, answer
+from weir.http.endpoint import ADMIN, PUBLIC, Resource, answer
 from weir.http.rendering import findings_json, object_diff_json
 from weir.http.schemas import setup, updates
 from weir.http.security import origin
@@ -19,7 +19,7 @@ from weir.model.problem import Invalid, Unsupported
 from weir.service.presets import Choices, Network, Uplink
 from weir.service.setup import NOTHING, Wishes
 
-resource = Resource("setup", "The first setup of a new router, time zone, factory reset, power.")
+resource = Resource("setup", "The first setup of a new router, factory reset, power.")
 
 
 @resource.operation("GET", "/setup", scope=PUBLIC, answers=setup.Setup)
@@ -65,21 +65,6 @@ def plan_setup(body: dict[str, Any]) -> Response:
     return answer(
         {"changes": [object_diff_json(item) for item in changes], "findings": findings_json(findings)}
     )
-
-
-@resource.operation("GET", "/system/time-zone", scope=READ, answers=setup.TimeZone)
-def get_time_zone() -> Response:
-    """The time zone that schedules follow"""
-    return answer({"name": service().appliance.time_zone(me())})
-
-
-@resource.operation("PUT", "/system/time-zone", scope=ADMIN, body=setup.TimeZoneInput, answers=setup.TimeZone)
-def choose_time_zone(body: dict[str, Any]) -> Response:
-    """Choose the time zone
-
-    It belongs to the machine, not to the configuration: it is in no revision and no backup.
-    """
-    return answer({"name": service().appliance.choose_time_zone(me(), body["name"])})
 
 
 @resource.operation(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First setup, time zone and factory reset as JSON."""
+"""First setup and factory reset as JSON."""
 
 from __future__ import annotations
 
@@ -198,14 +198,6 @@ class SetupInput(Input):
 class SetupDone(Answer):
     username = fields.String()
     revision = fields.Integer()
-
-
-class TimeZone(Answer):
-    name = fields.String(metadata={"description": "Of the tz database, such as Europe/Berlin."})
-
-
-class TimeZoneInput(Input):
-    name = Text(min_length=1, max_length=100, required=True)
 
 
 class FactoryResetInput(Input):

@@ -13,6 +13,7 @@ import {
 } from "@mantine/core";
 import { useState, type ReactNode } from "react";
 import { limitWords } from "@/ui/rates";
+import { zones } from "@/ui/zones";
 import type { Shape } from "../kinds";
 import { numberWords, textOf } from "../values";
 import { parseNumber, type Draft, type Messages, type SecretDraft } from "./draft";
@@ -52,6 +53,7 @@ const MONO = { input: { fontFamily: "var(--mono)" } };
 
 export function TextField(props: InputProps) {
   const { shape, value, onChange, placeholder } = props;
+  if (shape.type === "zone") return <ZoneField {...props} />;
   const isNumber = shape.type === "whole" || shape.type === "port";
   return (
     <TextInput
@@ -161,6 +163,26 @@ export function RefField(props: Of<"ref">) {
       value={id === "" ? null : id}
       onChange={(next) => onChange(next ?? "")}
       onSearchChange={setWords}
+    />
+  );
+}
+
+/** A time zone, found by typing a part of its name. The router may know one that this browser does not. */
+function ZoneField(props: InputProps) {
+  const { value, onChange, placeholder } = props;
+  const zone = textOf(value);
+  const known = zones();
+  return (
+    <Select
+      {...said(props)}
+      searchable
+      clearable
+      placeholder={placeholder}
+      filter={orElse("Nothing matches.")}
+      limit={100}
+      data={zone === "" || known.includes(zone) ? known : [zone, ...known]}
+      value={zone === "" ? null : zone}
+      onChange={(next) => onChange(next ?? "")}
     />
   );
 }

@@ -66,13 +66,13 @@ FATES: Mapping[str, str] = {
     "/snmp community": "Weir has no SNMP yet.",
     "/special-login": "It is about RouterOS itself.",
     "/system": "It is about RouterOS itself.",
-    "/system clock": "The time zone is set under System.",
+    "/system clock manual": "An offset is no time zone: choose one at the identity.",
     "/system ntp server": "Whom the time service answers is not in the file: name the networks there.",
     "/system routerboard": "It is about RouterOS' hardware.",
     "/system scheduler": "Scripts are not run; a job under System restarts the router at its hours.",
     "/system script": "Scripts are not run.",
     "/tool": "Tools of RouterOS have no configuration here.",
-    "/user": "Accounts are not imported: make them under System.",
+    "/user": "Weir's accounts have scopes and no groups or settings of all accounts.",
     "/user ssh-keys": "Keys are not imported, as the accounts are not: add them under System, SSH keys.",
 }
 

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the router is called and says: /system identity, /system note, and what /snmp says of the machine."""
+"""What the router is called and says, and its time: /system identity, /system note, /system clock, and what
+/snmp says of the machine."""
 
 from __future__ import annotations
 
 import re
 
+from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import comment, flag, text
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
-from weir.kinds.identity import MAX_ABOUT_CHARS, MAX_BANNER_CHARS, is_host_name
+from weir.kinds.identity import MAX_ABOUT_CHARS, MAX_BANNER_CHARS, is_host_name, is_time_zone
 from weir.model.limits import CONTROL_BUT_NEWLINE_OR_TAB
 
 _NOT_OF_LABELS = re.compile(r"[^A-Za-z0-9.]+")
 _MOST_OF_A_LABEL = 63
+_MANUAL = "manual"
 
 
 def _identity(router: Router, row: Row) -> None:
@@ -41,6 +44,16 @@ def _note(router: Router, row: Row) -> None:
     if len(note) > MAX_BANNER_CHARS:
         row.warn("long-note", f"The first {MAX_BANNER_CHARS:,} characters are taken.")
     router.want_single("identity", row.line, {"login_banner": note[:MAX_BANNER_CHARS]})
+
+
+def _clock(router: Router, row: Row) -> None:
+    name = row.get("zone")
+    if name is None or name == _MANUAL:
+        row.leave_out("no-zone", "It names no time zone: choose one at the identity.")
+        return
+    if not is_time_zone(name):
+        raise ValueError(f"This system has no time zone {quoted(name)}.")
+    router.want_single("identity", row.line, {"time_zone": name})
 
 
 def _snmp(router: Router, row: Row) -> None:
@@ -73,6 +86,14 @@ NOTE = Menu(
     _note,
     {"note": Property("note", text), "show-at-login": Property("shown", flag)},
     {"show-at-cli-login": ("yes", "no")},
+    ("set",),
+)
+CLOCK = Menu(
+    "/system clock",
+    "the router's time zone",
+    _clock,
+    {"time-zone-name": Property("zone", text)},
+    dict.fromkeys(("time-zone-autodetect", "date", "time", "gmt-offset", "dst-active"), ANY),
     ("set",),
 )
 SNMP = Menu(

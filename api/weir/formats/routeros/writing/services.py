@@ -41,6 +41,8 @@ def services(document: Document) -> Iterator[str]:
     identity = document.single(Identity)
     about = [(key, value) for key in ("contact", "location") if (value := getattr(identity, key))]
     yield from section("/snmp", [command(about, "set")] if about else [])
+    zone = identity.time_zone
+    yield from section("/system clock", [command([("time-zone-name", zone)], "set")] if zone else [])
     name = identity.hostname
     yield from section("/system identity", [command([("name", name)], "set")] if name else [])
 
