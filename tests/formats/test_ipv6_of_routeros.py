@@ -215,3 +215,35 @@ def test_a_dhcpv6_server_delegates_the_prefixes_of_its_pool_with_addresses_or_wi
         assert list(fates.values()).count("left-out unused-pool") == 2
     (server,), fates = of_server_6("prefix-pool=routers address-pool=hosts")
     assert (server["prefix_pools"], server["first"], "mode" in server) == ([pool], "::2:0", False)
+
+
+SIX = "add interface=ether2 name=six address-pool=hosts prefix-pool=routers\n/ipv6 dhcp-server binding\n"
+
+
+def test_the_two_bindings_of_a_client_are_one_reservation() -> None:
+    report = import_of(
+        f"{SERVER_6}{SIX}"
+        "add address=2001:db8:64::2:7/128 duid=0x0003000102005e100001 iaid=3 server=six comment=CPE\n"
+        "add address=2001:db8:70:100::/56 duid=0x0003000102005e100001 iaid=4 server=six\n"
+        "add address=2001:db8:64::2:8 duid=0x0003000102005e100002 server=all disabled=yes\n"
+    )
+    first, second = of_kind(report, "dhcpv6-reservation")
+    assert (first["address"], first["prefix"]) == ("::2:7", "2001:db8:70:100::/56")
+    assert (first["duid"], first["comment"]) == ("00:03:00:01:02:00:5e:10:00:01", "CPE")
+    assert (second["address"], second["disabled"], second["server"]) == ("::2:8", True, "six")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("address=2001:db8:70:100::/70 duid=0x000300010200", "prefixes of 48 to 64 bits"),
+        ("address=2001:db8:70:100::/56", "no duid"),
+        ("address=2001:db8:70:100::/56 duid=0xzz", "bytes in hexadecimal"),
+        ("address=2001:db8:70:100::/56 duid=0x000300010200 server=off", "“off” is not imported"),
+    ],
+)
+def test_a_binding_that_is_no_reservation_is_left_out(words: str, told: str) -> None:
+    report = import_of(f"{SERVER_6}{SIX}add {words}\n")
+    line = report.lines[-1]
+    assert line.fate == "left-out" and told in line.reason, line.reason
+    assert of_kind(report, "dhcpv6-reservation") == []

@@ -18,6 +18,7 @@ from weir.formats import read, routeros
 from weir.kinds.bfd_profile import BfdProfile
 from weir.kinds.bgp import Bgp
 from weir.kinds.bgp_neighbor import BgpNeighbor
+from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.dns import Dns
 from weir.kinds.dns_forward import DnsForward
 from weir.kinds.dns_record import DnsRecord
@@ -102,7 +103,7 @@ def test_an_export_of_routeros_means_the_same_after_weir_wrote_it(path: Path) ->
     after = document_of(text.encode())
     assert meaning(after, FirewallRule) == meaning(before, FirewallRule), text
     assert without_twins(meaning(after, NatRule)) == meaning(before, NatRule), text
-    for kind in (StaticRoute, DnsRecord, DnsForward, WireguardPeer, *ROUTING):
+    for kind in (StaticRoute, DnsRecord, DnsForward, WireguardPeer, Dhcpv6Server, *ROUTING):
         assert made(after, kind) == made(before, kind), text
     for single in (Dns, Ntp, Identity):
         assert after.single(single) == before.single(single), text
@@ -180,7 +181,7 @@ def test_a_limit_that_would_hold_for_each_command_is_named_and_not_written() -> 
 )
 def test_a_rule_without_words_in_routeros_is_named_with_the_reason(rule: FirewallRule, why: str) -> None:
     others = (
-        Interface("gre1", gre=Gre("192.0.2.9")),
+        Interface("gre1", gre=Gre("192.0.2.9", key=7)),
         Service("off", ports=("80",), protocol="tcp", disabled=True),
         Set("macs", type="mac"),
         Set("none", type="port"),
@@ -224,7 +225,10 @@ def test_what_has_no_place_is_counted() -> None:
         "add address=10.7.0.1/24 disabled=yes interface=vlan7",
     ]
     gre = Interface("gre1", gre=Gre("192.0.2.9"), addresses=("10.8.0.1/30",))
-    assert lines(gre) == ["# Not written: interface gre1: tunnels of its type are not written."]
+    assert commands(gre) == [
+        "add name=gre1 remote-address=192.0.2.9",
+        "add address=10.8.0.1/30 interface=gre1",
+    ]
 
 
 @pytest.mark.parametrize("kind", sorted(OBJECTS))

@@ -59,6 +59,7 @@ MENUS: tuple[Menu, ...] = (
     dhcp_relay.RELAY,
     dhcp6.POOL,
     dhcp6.SERVER,
+    dhcp6.BINDING,
     services.DNS,
     services.STATIC,
     services.NTP,

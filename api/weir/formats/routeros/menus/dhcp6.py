@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DHCPv6 servers, and the pools that they give addresses of (RouterOS manual, DHCP server, IP pools).
+"""DHCPv6 servers, the pools that they give of, and bindings (RouterOS manual, DHCP server, IP pools).
 
 A pool there has networks of any length, and a server gives each client one: with 128 bits that is an address,
 and with less it is a prefix for a router behind.
@@ -61,8 +61,9 @@ def _server(router: Router, row: Row) -> None:
         pool, prefixes = _STATIC_ONLY, pool
     interface = router.interface_of_id(router.interface_id(row.need("interface", "interface")))
     object_id = router.id_of("dhcpv6-server", name, slug(name, "dhcpv6"))
-    body = {"interface": interface.id, **row.some("comment", "disabled")}
     lease_s = max(MIN_LEASE_S, row.get("lease_s", _USUAL_LEASE_S))
+    body = {"interface": interface.id, "valid_s": lease_s, "preferred_s": lease_s}
+    body |= row.some("comment", "disabled")
     if prefixes is not None:
         if prefixes not in found or not _is_of_prefixes(found[prefixes]):
             said = (
@@ -72,15 +73,14 @@ def _server(router: Router, row: Row) -> None:
             return
         given = found[prefixes]
         body["prefix_pools"] = [{"prefix": given.network, "length": given.length}]
-        body |= {"valid_s": lease_s, "preferred_s": lease_s}
     if pool == _STATIC_ONLY:
         body["mode"] = "stateless"
-        row.changed("stateless", "It gives no addresses: its bindings are not imported.")
+        row.changed("stateless", "It has no pool of addresses, so it gives none.")
     else:
         if pool not in found or found[pool].length != _ADDRESS_BITS:
             row.leave_out("no-pool", f"{quoted(pool)} is no pool of addresses here.")
             return
-        body |= {**_ends(row, found[pool].network), "valid_s": lease_s, "preferred_s": lease_s}
+        body |= _ends(row, found[pool].network)
     for used in (pool, prefixes):
         if used in found:
             found[used].row.line.object_id = object_id
@@ -123,6 +123,79 @@ SERVER = Menu(
         "use-radius": ("no",),
         "use-reconfigure": ("no",),
         "allow-dual-stack-queue": ANY,
+    },
+)
+
+
+def _duid(value: str, _row: Row) -> str:
+    """Its bytes with colons."""
+    try:
+        return bytes.fromhex(value.removeprefix("0x")).hex(":")
+    except ValueError:
+        raise ValueError("expected bytes in hexadecimal, such as 0x00030001aabbcc000001") from None
+
+
+def _bound(value: str, _row: Row) -> str:
+    return str(IPv6Network(value if "/" in value else f"{value}/{_ADDRESS_BITS}"))
+
+
+def _server_of(router: Router, row: Row) -> str:
+    """The server that is named, or else the only one that the file has."""
+    name = row.get("server")
+    if name not in (None, "all"):
+        found = router.wanted.get(
+            ("dhcpv6-server", router.id_of("dhcpv6-server", name, slug(name, "dhcpv6")))
+        )
+        if found is None:
+            raise ValueError(f"Its DHCPv6 server {quoted(name)} is not imported.")
+        return found.id
+    servers = [object_id for kind, object_id in router.wanted if kind == "dhcpv6-server"]
+    if len(servers) != 1:
+        raise ValueError(
+            f"It is for {len(servers)} servers of the file, and a reservation of Weir is of one."
+        )
+    return servers[0]
+
+
+def _binding(router: Router, row: Row) -> None:
+    """The address and the prefix of one client are one reservation."""
+    given = IPv6Network(row.need("given", "address"))
+    server, duid = _server_of(router, row), row.need("duid", "duid")
+    length = given.prefixlen
+    if length != _ADDRESS_BITS and not SHORTEST_BITS <= length <= LONGEST_BITS:
+        raise ValueError(f"Weir reserves addresses, and prefixes of {SHORTEST_BITS} to {LONGEST_BITS} bits.")
+    key = (server, duid, bool(row.get("disabled")))
+    object_id = router.id_of("dhcpv6-reservation", key, slug(f"{server}-{duid[-8:]}", "binding"))
+    if length == _ADDRESS_BITS:
+        end = int(given.network_address) & (1 << _ADDRESS_BITS - LAN_BITS) - 1
+        said = {"address": str(IPv6Address(end))}
+    else:
+        said = {"prefix": str(given)}
+    before = router.wanted.get(("dhcpv6-reservation", object_id))
+    if before is not None and said.keys() & before.body.keys():
+        raise ValueError("A binding before it is for the same client, and Weir reserves one for each.")
+    body = {"server": server, "duid": duid, **said, **row.some("comment", "disabled")}
+    router.want("dhcpv6-reservation", object_id, row.line, body)
+
+
+BINDING = Menu(
+    "/ipv6 dhcp-server binding",
+    "a reservation of an address (`/128`) or a prefix, or of both where one client has two bindings",
+    _binding,
+    {
+        **COMMON,
+        "address": Property("given", _bound),
+        "duid": Property("duid", _duid),
+        "server": Property("server", text),
+    },
+    {
+        "iaid": ANY,
+        "ia-type": ANY,
+        "life-time": ANY,
+        "allow-dual-stack-queue": ANY,
+        "prefix-pool": ("",),
+        "rate-limit": ("",),
+        "dhcp-option": ("",),
     },
 )
 

@@ -46,7 +46,6 @@ FATES: Mapping[str, str] = {
     "/ip tftp": "Weir has no TFTP server.",
     "/ip upnp": "Weir opens no ports for UPnP.",
     "/ipv6 dhcp-client option": "Weir's DHCPv6 client sends no options of your own.",
-    "/ipv6 dhcp-server binding": "Bindings are not imported: make reservations at Services, Leases.",
     "/ipv6 dhcp-server option": "DHCPv6 options of your own are not imported: Weir's servers have none.",
     "/ipv6 firewall nat": "IPv6 is translated by prefix in Weir: add a NAT rule by hand.",
     "/ipv6 firewall mangle": "Weir marks no packets and connections.",

@@ -26,6 +26,8 @@ _WRITTEN = frozenset(
         "interface",
         "dhcp-server",
         "dhcp-reservation",
+        "dhcpv6-server",
+        "dhcpv6-reservation",
         "dns",
         "dns-record",
         "dns-forward",

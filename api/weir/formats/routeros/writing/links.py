@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces that are made: VLANs, bridges with their ports, bonds, PPPoE clients, WireGuard and VRFs."""
+"""Interfaces that are made: VLANs, bridges with their ports, bonds, tunnels, PPPoE clients and VRFs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from weir.formats.routeros.writing import tunnels
 from weir.formats.routeros.writing.script import (
     Property,
     UnsaidError,
@@ -22,13 +23,12 @@ from weir.model.links import Bridge, BridgePort
 Made = list[Property]
 _HASHES = {"layer2": "layer-2", "layer2+3": "layer-2-and-3", "layer3+4": "layer-3-and-4"}
 _LACP_RATES = {"slow": "30secs", "fast": "1sec"}
-_UNSAID = ("gre", "vxlan")
 
 
 def is_written(document: Document, interface_id: str) -> bool:
     """Whether the interface is there in RouterOS: a port, or one that is made."""
     found = document.interface(interface_id)
-    return found is None or all(getattr(found, name) is None for name in _UNSAID)
+    return found is None or found.gre is None or not tunnels.why_not_gre(found.gre)
 
 
 def must_be_written(document: Document, interface_id: str | None) -> None:
@@ -43,14 +43,15 @@ def links(document: Document) -> Iterator[str]:
     for path, make in _MENUS.items():
         made = ((item, make(item)) for item in items)
         yield from section(path, (command(said) for _, said in made if said is not None))
+    yield from section("/interface vxlan vteps", (line for item in items for line in tunnels.vteps(item)))
     bridges = [(item.id, item.bridge) for item in items if item.bridge is not None]
     yield from section("/interface bridge port", _ports(bridges))
     yield from section("/interface bridge vlan", _vlans(bridges))
     vrfs = (item.id for item in items if item.vrf_table is not None)
     yield from section("/ip vrf", (_vrf(document, name) for name in vrfs))
     for item in items:
-        if not is_written(document, item.id):
-            yield f"{not_written(f'interface {item.id}', 'tunnels of its type are not written')}\n"
+        if item.gre is not None and not is_written(document, item.id):
+            yield f"{not_written(f'interface {item.id}', tunnels.why_not_gre(item.gre))}\n"
         elif item.pppoe is not None or item.wireguard is not None:
             yield f"{remark(f'The secret of the interface {item.id} is not written.')}\n"
 
@@ -122,10 +123,23 @@ def _wireguard(item: Interface) -> Made | None:
     return _made(item, *([("listen-port", str(tunnel.listen_port))] if tunnel.listen_port else []))
 
 
+def _gre(item: Interface, family: int) -> Made | None:
+    said = tunnels.gre(item, family)
+    return None if said is None else _made(item, *said)
+
+
+def _vxlan(item: Interface) -> Made | None:
+    said = tunnels.vxlan(item)
+    return None if said is None else _made(item, *said)
+
+
 _MENUS: dict[str, Callable[[Interface], Made | None]] = {
     "/interface bridge": _bridge,
     "/interface bonding": _bond,
     "/interface wireguard": _wireguard,
+    "/interface gre": lambda item: _gre(item, 4),
+    "/interface gre6": lambda item: _gre(item, 6),
+    "/interface vxlan": _vxlan,
     "/interface vlan": _vlan,
     "/interface pppoe-client": _pppoe,
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
+from weir.formats.routeros.writing.dhcp6 import dhcp6
 from weir.formats.routeros.writing.links import is_written
 from weir.formats.routeros.writing.script import (
     Property,
@@ -34,6 +35,7 @@ def services(document: Document) -> Iterator[str]:
     clients = sorted(item.id for item in document.interfaces() if item.addressing == "dhcp")
     yield from section("/ip dhcp-client", (command([("interface", name)]) for name in clients))
     yield from _dhcp(document)
+    yield from dhcp6(document)
     yield from section("/ip dns", _names(document))
     yield from section("/ip dns static", [*_records(document), *_forwards(document)])
     yield from section("/system ntp client", _time(document))
