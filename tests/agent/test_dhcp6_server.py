@@ -27,7 +27,7 @@ from weir.model.announcing import Announcement
 from weir.model.codec import to_stored_json
 from weir.model.interface import Interface
 
-NO_PREFIXES = {"delegated_count": 0, "prefix_count": 0}
+NO_PREFIXES = {"delegated_count": 0, "prefix_count": 0, "pools": []}
 STATIC = {"origin": None, "failure": None}
 NETWORK = "2001:db8:64::/64"
 SERVER = Dhcpv6Server(

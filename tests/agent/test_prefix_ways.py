@@ -13,8 +13,7 @@ from weir.adapters.dhcp6_heard import Heard, client_of
 from weir.agent import prefix_routes
 from weir.agent.prefix_routes import PrefixRoutes
 from weir.backends.dhcp_leases import LeaseTable
-from weir.kinds.dhcp6_pools import PrefixPool
-from weir.parts.dhcp6 import Server6Spec, Wanted
+from weir.parts.dhcp6 import Pool, Server6Spec, Wanted
 
 NOW_S = 1_000_000
 HEADER = (
@@ -22,7 +21,7 @@ HEADER = (
     "fqdn_fwd,fqdn_rev,hostname,hwaddr,state,user_context,hwtype,hwaddr_source\n"
 )
 POOL, PREFIX = "2001:db8:1000::/40", "2001:db8:1000:100::/56"
-SPEC = Server6Spec("lan", "lan0", None, (), 60, 60, (), None, prefix_pools=(PrefixPool(POOL, 56),))
+SPEC = Server6Spec("lan", "lan0", None, (), 60, 60, (), None, prefix_pools=(Pool(POOL, 56, 60, 60),))
 SERVERS: Wanted = {"lan": SPEC}
 DUID, HOP = "00:03:00:01:02:00:5e:10:00:01", "fe80::1"
 

@@ -19,6 +19,9 @@ def lease(number: int, **more: Any) -> dict[str, Any]:
         "server": "lan",
         "interface": "lan0",
         "reservation": None,
+        "network": "10.64.0.0/24",
+        "gateway": None,
+        "origin": None,
         **more,
     }
 

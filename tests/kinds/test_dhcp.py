@@ -280,7 +280,7 @@ def test_both_have_commands_and_a_reservation_gets_an_id(router: Toy) -> None:
     assert (item["id"], item["address"], item["mac"]) == ("r1", "10.64.0.5", MAC)
     router.world.agent.leases = [
         {
-            **dict.fromkeys(("client_id", "hostname", "reservation")),
+            **dict.fromkeys(("client_id", "hostname", "reservation", "network", "gateway", "origin")),
             **{"address": "10.64.0.11", "mac": MAC, "expires_ms": 0, "server": "lan", "interface": "lan0"},
         }
     ]

@@ -15,8 +15,8 @@ from weir.agent.dhcp6_client import Delegation
 from weir.agent.lease_client import since_boot_s
 from weir.backends.dhcp6 import Dhcp6Backend
 from weir.backends.kea6_config import config6_text
-from weir.backends.kea_config import subnet_id, tag_of
-from weir.kinds.dhcp6_pools import PrefixPool
+from weir.backends.kea_config import subnet_id, tag_of, without_subnets_on
+from weir.kinds.dhcp6_pools import DelegatedPool, PrefixPool
 from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
 from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.dns import Dns
@@ -219,13 +219,79 @@ def test_kea_delegates_of_pools_and_reservations_and_without_addresses_as_well()
     server = pooled(PrefixPool("2001:db8:1000::/40", 56), mode="stateless")
     (spec,) = DHCP6.wanted(Document((LAN, server, router))).values()
     text = config6_text([spec], {"lan0": 7}, Path("/s"), Path("/data/l.csv"))
-    (subnet,) = json.loads(text)["Dhcp6"]["subnet6"]
-    assert subnet["pd-pools"] == [{"prefix": "2001:db8:1000::", "prefix-len": 40, "delegated-len": 56}]
-    assert subnet["reservations"] == [
+    (network,) = json.loads(text)["Dhcp6"]["shared-networks"]
+    addresses, pool = network["subnet6"]
+    assert pool["pd-pools"] == [{"prefix": "2001:db8:1000::", "prefix-len": 40, "delegated-len": 56}]
+    assert pool["reservations"] == [
         {"duid": DESK.duid, "prefixes": ["2001:db8:1000:4200::/56"], "hostname": "branch"}
     ]
-    assert subnet["pools"] == []
+    assert addresses["pools"] == addresses["reservations"] == [] and addresses["id"] != pool["id"]
     assert spec.gave("2001:db8:10ff::/56") and not spec.gave("2001:db8:1100::/56")
+    assert not spec.gave("2001:db8:10ff::/60"), "of a pool whose prefixes were shorter"
+
+
+def test_a_reserved_prefix_is_where_its_pool_is_and_an_address_where_its_network_is() -> None:
+    both = replace(DESK, prefix="2001:db8:1000:4200::/56")
+    beside = Dhcpv6Reservation("far", "lan", prefix="2001:db8:3000::/48", duid="00:03:00:01:02:03")
+    (spec,) = DHCP6.wanted(Document((LAN, pooled(PrefixPool("2001:db8:1000::/40")), both, beside))).values()
+    text = config6_text([spec], {"lan0": 7}, Path("/s"), Path("/data/l.csv"))
+    ((addresses, pool),) = (one["subnet6"] for one in json.loads(text)["Dhcp6"]["shared-networks"])
+    assert addresses["reservations"] == [
+        {"duid": DESK.duid, "ip-addresses": ["2001:db8:64::10"]},
+        {"duid": beside.duid, "prefixes": ["2001:db8:3000::/48"]},
+    ]
+    assert pool["reservations"] == [{"duid": DESK.duid, "prefixes": ["2001:db8:1000:4200::/56"]}]
+    assert json.loads(without_subnets_on(text, ["lan0"]))["Dhcp6"]["shared-networks"] == []
+
+
+def parts(*pools: DelegatedPool, bits: int = 56, **more: Any) -> tuple[Interface, Interface, Dhcpv6Server]:
+    """A WAN that asks for a prefix of so many bits, a network with its subnet 3, and a server there."""
+    server = replace(SERVER, delegated_pools=pools, **more)
+    return replace(WAN, dhcpv6=Dhcpv6(bits)), TAKER, server
+
+
+@pytest.mark.parametrize(
+    ("pool", "bits", "code"),
+    [
+        (DelegatedPool("wan0"), 56, None),
+        (DelegatedPool("wan0", 62, 4, 7), 56, None),
+        (DelegatedPool("wan0", 64, 4, 4), 56, None),
+        (DelegatedPool("wan1"), 56, "unknown-uplink"),
+        (DelegatedPool("lan0"), 56, "uplink-without-prefix"),
+        (DelegatedPool("wan0", 62, 256), 56, "subnet-does-not-fit"),
+        (DelegatedPool("wan0", 62, 16, 256), 56, "subnet-does-not-fit"),
+        (DelegatedPool("wan0", 56), 56, "pool-too-small"),
+        (DelegatedPool("wan0", 60, 17, 47), 56, None),
+        (DelegatedPool("wan0", 60, 17, 46), 56, "pool-too-small"),
+        (DelegatedPool("wan0", 60, 40, 20), 56, "pool-too-small"),
+        (DelegatedPool("wan0", 60), 60, "pool-too-small"),
+        (DelegatedPool("wan0", 62, 0, 15), 56, "subnet-taken"),
+        (DelegatedPool("wan0", 62), 62, "subnet-taken"),
+    ],
+)
+def test_what_a_pool_of_a_delegated_prefix_may_be(pool: DelegatedPool, bits: int, code: str | None) -> None:
+    found = codes(*parts(pool, bits=bits))
+    assert code in found if code else not found, found
+
+
+def test_who_has_a_subnet_of_a_pool_is_named_and_pools_do_not_meet() -> None:
+    found = validate_all(Document(parts(DelegatedPool("wan0", 62, 0, 15))))
+    (said,) = [item.message for item in found if item.code == "subnet-taken"]
+    assert "subnet 3 of wan0's prefix is that of lan0" in said and "DHCPv6 server lan delegates" in said
+    wan, lan, server = parts(DelegatedPool("wan0", 60, 16, 47))
+    two = replace(server, id="two", interface="lan1", delegated_pools=(DelegatedPool("wan0", 60, 32, 63),))
+    lan1 = replace(LAN, id="lan1")
+    assert codes(wan, lan, lan1, server, two) == ["pools-overlap"]
+    assert codes(wan, lan, lan1, server, replace(two, delegated_pools=(DelegatedPool("wan0"),))) == []
+
+
+def test_networks_for_which_pools_leave_no_room_are_told() -> None:
+    wan, lan, server = parts(DelegatedPool("wan0", 64), bits=62)
+    lan = replace(lan, delegated=Delegated("wan0"))
+    more = [replace(lan, id=f"lan{number}", addresses=()) for number in (1, 2)]
+    assert "too-few-subnets" not in codes(wan, lan, more[0], server, kind="interface")
+    assert "too-few-subnets" in codes(wan, lan, *more, server, kind="interface")
+    assert "too-few-subnets" not in codes(wan, lan, *more, kind="interface")
 
 
 # -- a delegated prefix ------------------------------------------------------------------------------------
@@ -265,6 +331,50 @@ def test_of_a_deprecated_prefix_nothing_is_given_and_what_was_given_stays_known(
     spec = served(delegations)
     assert not backend.served({"lan": spec}) and "deprecated" in spec.failure
     assert spec.network == "2001:db8:f000:3::/64" and spec.origin == ("wan0", "2001:db8:f000::/56")
+
+
+def test_routers_behind_are_given_parts_beside_the_networks_of_this_router() -> None:
+    delegations = Delegations(None)
+    asks = DelegatedPool("wan0", 60)
+
+    def pools(pool: DelegatedPool = asks, number: int | None = 3) -> tuple[list[str], str | None]:
+        taker = replace(TAKER, delegated=Delegated("wan0", number))
+        document = Document((WAN, taker, replace(SERVER, delegated_pools=(pool,))))
+        (spec,) = delegations.served(DHCP6.wanted(document), NETWORK.wanted(document)).values()
+        origins = {one.origin for one in spec.prefix_pools}
+        assert origins <= {("wan0", delegations.held()["wan0"].prefix)} if origins else spec.pool_failures
+        assert bool(origins) == spec.delegates
+        return [one.prefix for one in spec.prefix_pools], spec.network
+
+    assert pools() == ([], None), "there is none yet"
+    delegations.note("wan0", held("2001:db8:f000::/56"), "")
+    assert pools() == (["2001:db8:f000:80::/57"], "2001:db8:f000:3::/64")
+    assert pools(DelegatedPool("wan0", 60, 17, 95))[0] == ["2001:db8:f000:20::/59", "2001:db8:f000:40::/59"]
+    everything = DelegatedPool("wan0", 62, 0)
+    assert pools(everything, 5)[0] == [
+        *("2001:db8:f000::/62", "2001:db8:f000:8::/61", "2001:db8:f000:10::/60", "2001:db8:f000:20::/59"),
+        *("2001:db8:f000:40::/58", "2001:db8:f000:80::/57"),
+    ], "without that of the network"
+    assert pools(DelegatedPool("wan0", 60, 0, 127), None)[1] == "2001:db8:f000:80::/64", (
+        "it takes none of them"
+    )
+    delegations.note("wan0", held("2001:db8:e000::/60"), "")
+    assert pools(number=9) == ([], "2001:db8:e000:9::/64"), "the provider gave less"
+    assert pools(DelegatedPool("wan0", 62), 9) == (["2001:db8:e000:c::/62"], "2001:db8:e000:9::/64")
+    delegations.note("wan0", held("2001:db8:e000::/60", 0.5), "")
+    assert pools(DelegatedPool("wan0", 62), 9)[0] == []
+
+
+def test_of_a_deprecated_prefix_no_part_is_given_and_routes_stay(tmp_path: Path) -> None:
+    delegations = Delegations(None)
+    delegations.note("wan0", replace(held("2001:db8:f000::/56"), preferred_until=since_boot_s()), "")
+    document = Document((WAN, LAN, replace(SERVER, delegated_pools=(DelegatedPool("wan0"),))))
+    (spec,) = delegations.served(DHCP6.wanted(document), NETWORK.wanted(document)).values()
+    assert spec.gave("2001:db8:f000:90::/60") and spec.origin_of("2001:db8:f000:90::/60") == (
+        *("wan0", "2001:db8:f000::/56"),
+    )
+    content = json.loads(config6_text([spec], {"lan0": 7}, Path("/s"), Path("/data/l.csv")))["Dhcp6"]
+    assert len(content["subnet6"]) == 1 and content["shared-networks"] == []
 
 
 def test_keas_file_has_a_subnet_for_each_network_with_a_number_of_its_own() -> None:

@@ -15,6 +15,9 @@ const LAPTOP: GivenLease = {
   server: "lan",
   interface: "lan0",
   reservation: null,
+  network: "10.64.0.0/24",
+  gateway: null,
+  origin: null,
 };
 const PRINTER: GivenLease = { ...LAPTOP, address: "10.64.0.8", hostname: null, reservation: "r1" };
 
@@ -45,7 +48,8 @@ describe("the leases", () => {
 
   it("of IPv6 become static by the end of their address, and lead to their own server", async () => {
     const duid = "00:03:00:01:02:00:00:00:00:07";
-    const six = { ...LAPTOP, address: "2001:db8:64::1:7", client_id: duid, reservation: null };
+    const network = "2001:db8:64::/64";
+    const six = { ...LAPTOP, address: "2001:db8:64::1:7", client_id: duid, network };
     router.state.leases = [six, { ...six, address: "2001:db8:64::8", reservation: "r6" }];
     renderAt("/leases");
     const row = await rowOf("2001:db8:64::1:7");
@@ -55,7 +59,7 @@ describe("the leases", () => {
     expect(link.getAttribute("href")).toBe("/dhcpv6-reservations?edit=r6");
     await userEvent.setup().click(within(row).getByRole("link", { name: "Make static" }));
     const address = await screen.findByRole<HTMLInputElement>("textbox", { name: /^Address/ });
-    expect(address.value).toBe("::0:0:1:7");
+    expect(address.value).toBe("::1:7");
     expect(screen.getByRole<HTMLInputElement>("textbox", { name: /^DUID/ }).value).toBe(duid);
   });
 
@@ -71,6 +75,32 @@ describe("the leases", () => {
     const field = await screen.findByRole<HTMLInputElement>("textbox", { name: /^Prefix/ });
     expect(field.value).toBe(prefix);
     expect(screen.getByRole<HTMLInputElement>("textbox", { name: /^Address/ }).value).toBe("");
+  });
+
+  it.each([
+    ["2001:db8:64:1ff::a", "2001:db8:64:100::/56", "::ff:0:0:0:a"],
+    ["2001:db8:64::ab:12cd", "2001:db8:64::ab:0/112", "::12cd"],
+    ["2001:db8:64::abcd", "2001:db8:64::abc0/122", "::d"],
+    ["2001:db8:64::", "2001:db8:64::/64", "::"],
+  ])("of IPv6 have an end behind a network of any length: %s", async (address, network, end) => {
+    router.state.leases = [{ ...LAPTOP, address, network }];
+    renderAt(`/leases?make=${encodeURIComponent(address)}`);
+    const field = await screen.findByRole<HTMLInputElement>("textbox", { name: /^Address/ });
+    expect(field.value).toBe(end);
+  });
+
+  it("of a part of a provider's prefix say whose it is and where it leads, and are not made static", async () => {
+    const origin = "2001:db8:f000::/56 of wan0";
+    const part = { ...LAPTOP, address: "2001:db8:f000:80::/60", network: null };
+    router.state.leases = [
+      { ...part, origin, gateway: "fe80::1" },
+      { ...part, address: "2001:db8:f000:90::/60", origin },
+    ];
+    renderAt("/leases");
+    const row = await rowOf(part.address);
+    expect(row.textContent).toContain("to fe80::1 on lan0, part of 2001:db8:f000::/56 of wan0");
+    expect(within(row).queryByRole("link", { name: "Make static" })).toBeNull();
+    expect((await rowOf("2001:db8:f000:90::/60")).textContent).toContain("not routed yet");
   });
 
   it("start a queue for their address", async () => {

@@ -19,10 +19,11 @@ from typing import Any
 from weir.adapters import files
 from weir.agent.dhcp6_client import Delegation
 from weir.agent.lease_client import since_boot_s
-from weir.agent.subnets import assigned
+from weir.agent.subnets import assigned, prefixes_of
+from weir.kinds.dhcp6_pools import DelegatedPool
 from weir.model.delegation import LAN_BITS, room
 from weir.parts.announcing import MAX_PREFERRED_S, MAX_VALID_S, AnnounceSpec, PrefixSpec
-from weir.parts.dhcp6 import Origin, Server6Spec
+from weir.parts.dhcp6 import Origin, Pool, Server6Spec
 from weir.parts.network import NetworkSpec
 from weir.parts.routes import RouteSpec
 
@@ -153,9 +154,35 @@ class Delegations:
         found = dict(specs)
         for name, spec in specs.items():
             taken = network[spec.ifname].delegated if spec.ifname in network else None
+            if spec.delegated_pools:
+                found[name] = self._with_pools(spec, network)
             if taken is not None:
-                found[name] = self._with_its_part(spec, taken.uplink, network)
+                found[name] = self._with_its_part(found[name], taken.uplink, network)
         return found
+
+    def _with_pools(self, spec: Server6Spec, network: Network) -> Server6Spec:
+        """With what routers behind it are given prefixes of: of a deprecated one for no time."""
+        pools, failures = list(spec.prefix_pools), []
+        for pool in spec.delegated_pools:
+            one = self.held().get(pool.uplink)
+            preferred_s, valid_s = (0, 0) if one is None else _left(one)
+            found = [] if one is None or not valid_s else self._prefixes(pool, one, network)
+            if one is None or not found:
+                why = _why_none(pool.uplink, one, pool.uplink in self.known())
+                failures.append((pool.length, why))
+            else:
+                lasts = (
+                    min(preferred_s, spec.preferred_s, MAX_PREFERRED_S),
+                    min(valid_s, spec.valid_s, MAX_VALID_S),
+                )
+                origin = Origin(pool.uplink, one.prefix)
+                pools += [Pool(prefix, pool.length, *lasts, origin) for prefix in found]
+        return replace(spec, prefix_pools=tuple(pools), pool_failures=tuple(failures))
+
+    def _prefixes(self, pool: DelegatedPool, one: Delegation, network: Network) -> list[str]:
+        with self._lock:
+            taken = self._given(pool.uplink, network, one.bits).values()
+        return list(prefixes_of(one.prefix, pool, taken))
 
     def _with_its_part(self, spec: Server6Spec, uplink: str, network: Network) -> Server6Spec:
         """Of a prefix that is deprecated nothing is given, and what was given stays known."""
@@ -197,7 +224,11 @@ class Delegations:
             for name, spec in network.items()
             if spec.delegated is not None and spec.delegated.uplink == uplink
         }
-        return {} if bits is None else assigned(asked, room(bits), self._numbers.get(uplink, {}))
+        if bits is None:
+            return {}
+        spans = [pool.span(bits) for pool in network[uplink].pools] if uplink in network else []
+        kept = [span for span in spans if span is not None]
+        return assigned(asked, room(bits), self._numbers.get(uplink, {}), kept)
 
     # -- what people are told --------------------------------------------------------------------------------
 

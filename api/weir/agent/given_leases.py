@@ -13,7 +13,7 @@ from weir.backends.kea_config import subnet_id
 from weir.model.problem import Invalid, Problem
 from weir.parts import DHCP, DHCP6, DHCP_RELAYED, NETWORK
 from weir.parts.dhcp import ReservationSpec, ServerSpec
-from weir.parts.dhcp6 import Server6Spec
+from weir.parts.dhcp6 import Origin, Server6Spec
 from weir.store.clock import wall_ms
 from weir.wire.server import Handler, Peer
 
@@ -57,7 +57,11 @@ class GivenLeases:
         found = [(item, server) for item, server in given if server is not None]
         reserved = _reserved(wanted)
         page = found[start : start + limit]
-        listed = [_lease(item, server, reserved.get(item.address)) for item, server in page]
+        ways = self._ways()
+        listed = [
+            {**_lease(item, server, reserved.get(item.address)), "gateway": ways.get(item.address)}
+            for item, server in page
+        ]
         return {"at_ms": wall_ms(), "total": len(found), "leases": listed}
 
     def _changes(self, params: dict[str, Any], _peer: Peer) -> dict[str, Any]:
@@ -79,6 +83,11 @@ class GivenLeases:
             if server is not None
         ]
         return {"number": number, "changes": told}
+
+    def _ways(self) -> dict[str, str | None]:
+        """By delegated prefix the address of its router, where it is known."""
+        routes = self._configuration.executor.prefixes
+        return {} if routes is None else {prefix: way[1] for prefix, way in routes.given().items()}
 
     def _wanted(self) -> Wanted:
         with self._configuration.lock:
@@ -119,7 +128,12 @@ def _reserved(wanted: Wanted) -> dict[str, str]:
     return found
 
 
+def _origin(item: Lease, server: Server6Spec) -> Origin | None:
+    return server.origin_of(item.address) if item.is_prefix else server.origin
+
+
 def _lease(item: Lease, server: Server, reservation: str | None) -> dict[str, Any]:
+    origin = _origin(item, server) if isinstance(server, Server6Spec) else None
     return {
         "address": item.address,
         "mac": item.mac or None,
@@ -129,4 +143,6 @@ def _lease(item: Lease, server: Server, reservation: str | None) -> dict[str, An
         "server": server.id,
         "interface": server.link,
         "reservation": reservation,
+        "network": None if item.is_prefix else server.network,
+        "origin": origin and origin.text,
     }

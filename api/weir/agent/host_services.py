@@ -86,9 +86,12 @@ class HostServices:
 
 
 def _delegating(configuration: Configuration) -> dhcp6.Wanted:
-    """The DHCPv6 servers of what runs."""
+    """The DHCPv6 servers of what runs, with what is delegated now."""
     with configuration.lock:
-        return configuration.compiled.of(DHCP6) if configuration.loaded else {}
+        if not configuration.loaded:
+            return {}
+        compiled = configuration.compiled
+        return configuration.executor.delegations.served(compiled.of(DHCP6), compiled.of(NETWORK))
 
 
 def asked_of(configuration: Configuration) -> Asked:

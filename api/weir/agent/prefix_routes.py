@@ -57,20 +57,19 @@ class PrefixRoutes:
 
     def routes(self, servers: dhcp6.Wanted, routes: Mapping[str, RouteSpec]) -> Mapping[str, RouteSpec]:
         """With one for each prefix whose router is known, and one that rejects the rest of each pool: that
-        would go to the provider, and come again."""
+        would go to the provider, and come again. What the provider delegated is rejected as one already."""
         delegating = [spec for spec in servers.values() if spec.delegates]
         if not delegating:
             self._given = {}
             return routes
         found = dict(routes)
-        for prefix in (text for spec in delegating for text in spec.delegated()):
+        for prefix in (text for spec in delegating for text in spec.delegated(is_whole=False)):
             key = f"delegating/{prefix}"
             found[key] = RouteSpec(key, prefix, None, None, False, REJECT_DISTANCE, reject=True)
         self._given = self.ways(servers)
         for prefix, (ifname, address) in self._given.items():
             if address is not None:
-                key = f"delegated/{prefix}"
-                found[key] = RouteSpec(key, prefix, address, ifname, False, DISTANCE)
+                found[f"delegated/{prefix}"] = _route(prefix, ifname, address)
         return found
 
     def ways(self, servers: dhcp6.Wanted) -> Ways:
@@ -89,6 +88,18 @@ class PrefixRoutes:
                 for spec in delegating
                 if spec.gave(lease.address)
             }
+
+    def given(self) -> Ways:
+        """Where the prefixes lead by the routes that were made last."""
+        return self._given
+
+    def routes_of(self, server: dhcp6.Server6Spec) -> dict[str, RouteSpec]:
+        """By prefix the routes that were made last to what a server delegated."""
+        return {
+            prefix: _route(prefix, ifname, address)
+            for prefix, (ifname, address) in self._given.items()
+            if address is not None and ifname == server.ifname and server.gave(prefix)
+        }
 
     def is_given(self, ways: Ways) -> bool:
         """Whether the routes are these."""
@@ -188,7 +199,7 @@ class PrefixFollower:
         heard, version = list(self._ear.heard()), self._routes.version()
         is_due = self._turns % NEIGHBOURS_EACH == 0
         self._turns += 1
-        if not heard and not is_due and servers is self._seen[0] and version == self._seen[1]:
+        if not heard and not is_due and servers == self._seen[0] and version == self._seen[1]:
             return PERIOD_S
         self._seen = (servers, version)
         self._routes.hear(heard)
@@ -203,6 +214,10 @@ class PrefixFollower:
         if self._ear is not None:
             self._ear.close()
             self._ear = None
+
+
+def _route(prefix: str, ifname: str, address: str) -> RouteSpec:
+    return RouteSpec(f"delegated/{prefix}", prefix, address, ifname, False, DISTANCE)
 
 
 def _index(ifname: str) -> int:

@@ -20,6 +20,7 @@ from weir.backends.backend import TOLD, Backend, Comparison, Look, PartBackend
 from weir.backends.routes import RoutesBackend
 from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
+from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.parts import DHCP6, NETWORK, ROUTES, UPLINKS, Part
@@ -243,8 +244,24 @@ class RoutesStage(PartStage):
         routes = self._leases.routes(network, target.of(ROUTES))
         routes = self._delegations.routes(network, routes)
         if self._prefixes is not None:
-            routes = self._prefixes.routes(target.of(DHCP6), routes)
+            servers = self._delegations.served(target.of(DHCP6), network)
+            routes = self._prefixes.routes(servers, routes)
         return self._uplinks.routes(target.of(UPLINKS), network, self._leases.held(), routes)
+
+    def explain(self, running: Running, item: ConfigObject) -> Iterator[Line]:
+        """Of a DHCPv6 server the routes to the prefixes that it delegated, the first `TOLD`."""
+        yield from super().explain(running, item)
+        if not isinstance(item, Dhcpv6Server) or self._prefixes is None:
+            return
+        servers = self._delegations.served(running.of(DHCP6), running.of(NETWORK))
+        spec = servers.get(item.id)
+        if spec is None or not spec.delegates:
+            return
+        found: Comparison[Any, Any, Any] = Comparison(self._does, self.wanted(running))
+        for prefix, route in islice(self._prefixes.routes_of(spec).items(), TOLD):
+            origin = spec.origin_of(prefix)
+            whose = f", a part of {origin.text}" if origin is not None else ""
+            yield self._routes.explain_added(found, route, f"a route to {prefix}{whose}")
 
     def jobs(self, execution: Execution) -> Iterator[Job]:
         """By what the plan says where that is enough: for one route nobody compares 50,000."""
@@ -275,7 +292,11 @@ class UplinksStage(PartStage):
 
 def _takes_another_part(network: Delta[NetworkSpec]) -> bool:
     pairs = [*network.set, *((old, None) for old in network.removed)]
-    return any((old and old.delegated) != (new and new.delegated) for old, new in pairs)
+    return any(_parts(old) != _parts(new) for old, new in pairs)
+
+
+def _parts(spec: NetworkSpec | None) -> object:
+    return None if spec is None else (spec.delegated, spec.pools)
 
 
 def _moves_others(plan: Plan) -> bool:

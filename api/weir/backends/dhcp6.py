@@ -7,6 +7,7 @@ from __future__ import annotations
 import socket
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,9 +18,11 @@ from weir.backends.daemons import DaemonDifference, DaemonState
 from weir.backends.kea import KeaBackend
 from weir.backends.kea6_config import config6_text
 from weir.backends.kea_config import subnet_id
-from weir.kinds.dhcp6_server import Dhcpv6Server
+from weir.kinds.dhcp6_pools import PoolState
+from weir.kinds.dhcp6_server import MAX_SHOWN_POOLS, Dhcpv6Server
 from weir.model.moment import moment
 from weir.model.objects import ConfigObject
+from weir.model.prefix import parse_prefix
 from weir.model.problem import Problem
 from weir.parts.dhcp6 import DHCP6, Reserved, Server6Spec, Wanted
 from weir.parts.effect import Effect
@@ -57,10 +60,9 @@ class Dhcp6Backend(KeaBackend[Wanted]):
                 if one.id in before and before[one.id].prefix not in (None, one.prefix):
                     text = f"its router has {before[one.id].prefix} no more when it renews"
                     yield Effect("dhcpv6-reservation", one.id, "resets", text)
-            for pool in () if old is None else old.prefix_pools:
-                if pool not in new.prefix_pools:
-                    text = f"routers on {new.ifname} that have a prefix of {pool.prefix} lose it"
-                    yield Effect("dhcpv6-server", new.id, "resets", text)
+            for whole in () if old is None else sorted(_pools(old) - _pools(new)):
+                text = f"routers on {new.ifname} that have a prefix of {whole[0]} lose it"
+                yield Effect("dhcpv6-server", new.id, "resets", text)
 
     def explain(
         self,
@@ -80,6 +82,13 @@ class Dhcp6Backend(KeaBackend[Wanted]):
             words = f"it {'listens' if listens else 'does not listen'} on {spec.ifname}, for {spec.network}"
             words += f", a part of {spec.origin.text}" if spec.origin is not None else ""
             yield Line("interface", f"it listens on {spec.ifname}", words, listens)
+            for pool in spec.prefix_pools:
+                if pool.origin is not None:
+                    words = f"/{pool.length} of {pool.prefix}, a part of {pool.origin.text}"
+                    words += "" if pool.preferred_s else ", which is deprecated, so no more are given"
+                    yield Line("delegated_pools", f"prefixes of {pool.origin.uplink}'s prefix", words, True)
+        for _, why in spec.pool_failures:
+            yield Line("delegated_pools", "prefixes of a delegated prefix", f"{why}, so none is given", True)
 
     def learn(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
         """Nothing while the leases cannot be read."""
@@ -99,7 +108,8 @@ class Dhcp6Backend(KeaBackend[Wanted]):
                 "lease_count": 0 if spec.network is None else counts[subnet_id(spec.network)],
                 "address_count": 0 if spec.network is None else spec.address_count,
                 "delegated_count": sum(map(spec.gave, prefixes)) if spec.delegates else 0,
-                "prefix_count": sum(pool.count for pool in spec.prefix_pools),
+                "prefix_count": sum(pool.capacity for pool in spec.prefix_pools),
+                "pools": _pools_now(spec, prefixes),
             }
             for spec in self._wanted.values()
             if ids is None or spec.id in ids
@@ -120,6 +130,29 @@ class Dhcp6Backend(KeaBackend[Wanted]):
 
     def _has_socket(self, spec: Server6Spec) -> bool:
         return self._kea.is_asked_by_group(socket.if_nametoindex(spec.ifname))
+
+
+def _pools(spec: Server6Spec) -> set[tuple[str, int]]:
+    """What is configured, in words."""
+    delegated = {(f"{pool.uplink}'s prefix", pool.length) for pool in spec.delegated_pools}
+    return {(pool.prefix, pool.length) for pool in spec.prefix_pools} | delegated
+
+
+def _pools_now(spec: Server6Spec, given: Sequence[str]) -> list[dict[str, Any]]:
+    """The state of its pools; `given` are the prefixes that routers have of any."""
+    held = [parse_prefix(text) for text in given] if spec.prefix_pools else []
+    found = [
+        PoolState(
+            pool.prefix,
+            pool.length,
+            sum(map(pool.covers, held)),
+            pool.origin and pool.origin.text,
+            None if pool.preferred_s else "it is deprecated",
+        )
+        for pool in spec.prefix_pools
+    ]
+    found += [PoolState(length=length, failure=why) for length, why in spec.pool_failures]
+    return [asdict(one) for one in found[:MAX_SHOWN_POOLS]]
 
 
 def _is_served(spec: Server6Spec) -> bool:

@@ -2,24 +2,30 @@
 """The configuration of kea-dhcp6 for some servers (Kea's manual, "The DHCPv6 Server").
 
 A subnet's number is made of its network, so that a client whose prefix has changed is given another address
-and told in the same answer that the old one is over. Which server Kea is for its clients (its DUID) is in a
-file beside its leases.
+and told in the same answer that the old one is over. For that each pool of prefixes is a subnet of its own on
+the same link (a "shared network"): Kea prolongs prefixes that are in no pool any more (`extendLease6`), and
+none of subnets that are gone. Each has its own lifetimes, too. Which server Kea is for its clients (its DUID)
+is in a file beside its leases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from weir.backends.kea_config import Json, awaiting, kept, subnet_id, tagged
-from weir.kinds.dhcp6_pools import PrefixPool
-from weir.parts.dhcp6 import Reserved, Server6Spec
+from weir.model.prefix import parse_prefix
+from weir.parts.dhcp6 import Pool, Reserved, Server6Spec
 
 
 def config6_text(servers: Sequence[Server6Spec], links: Mapping[str, int], socket: Path, leases: Path) -> str:
     """Of servers whose networks are known, and whose interfaces are there: `links` are their indexes by
     name."""
     here = [spec for spec in servers if spec.ifname in links]
+    subnets = [_subnets(spec) for spec in here]
+    alone, shared = (
+        [each for each in subnets if (len(each) > 1) == is_shared] for is_shared in (False, True)
+    )
     return tagged(
         "Dhcp6",
         {
@@ -30,24 +36,68 @@ def config6_text(servers: Sequence[Server6Spec], links: Mapping[str, int], socke
             **kept("kea-dhcp6", socket, leases),
             "data-directory": str(leases.parent),
             "host-reservation-identifiers": ["duid", "hw-address"],
-            "subnet6": [_subnet(spec, spec.network) for spec in here if spec.network is not None],
+            "subnet6": [subnet for subnets in alone for subnet in subnets],
+            "shared-networks": [
+                {"name": subnets[0]["interface"], "interface": subnets[0]["interface"], "subnet6": subnets}
+                for subnets in shared
+            ],
         },
     )
 
 
+def _subnets(spec: Server6Spec) -> list[Json]:
+    """That of its network first, as that is what clients of other settings are told of."""
+    own = [] if spec.network is None else [_subnet(spec, spec.network)]
+    return [*own, *(_subnet_of(spec, pool) for pool in spec.prefix_pools if pool.preferred_s)]
+
+
 def _subnet(spec: Server6Spec, network: str) -> Json:
-    told = (("dns-servers", ", ".join(spec.dns_servers)), ("domain-search", spec.domain or ""))
     return {
         "id": subnet_id(network),
         "subnet": network,
-        "interface": spec.ifname,
+        **_common(spec, spec.preferred_s, spec.valid_s),
         "pools": [{"pool": pool} for pool in spec.pools()],
-        "pd-pools": [_pool(pool) for pool in spec.prefix_pools],
-        "preferred-lifetime": spec.preferred_s,
-        "valid-lifetime": spec.valid_s,
-        "option-data": [{"name": name, "data": data} for name, data in told if data],
-        "reservations": [_reservation(spec, one) for one in spec.reserved],
+        "reservations": [_reservation(spec, one) for one in _reserved_beside_pools(spec)],
     }
+
+
+def _reserved_beside_pools(spec: Server6Spec) -> Iterator[Reserved]:
+    for one in spec.reserved:
+        here = one if _pool_of(spec, one) is None else one._replace(prefix=None)
+        if here.end is not None or here.prefix is not None:
+            yield here
+
+
+def _subnet_of(spec: Server6Spec, pool: Pool) -> Json:
+    """Its number says its prefixes' length as well: those that were given before would be prolonged."""
+    network, _, bits = pool.prefix.partition("/")
+    return {
+        "id": subnet_id(f"{pool.prefix} {pool.length}"),
+        "subnet": pool.prefix,
+        **_common(spec, pool.preferred_s, pool.valid_s),
+        "pd-pools": [{"prefix": network, "prefix-len": int(bits), "delegated-len": pool.length}],
+        "reservations": [
+            _reservation(spec, one._replace(end=None)) for one in spec.reserved if _pool_of(spec, one) == pool
+        ],
+    }
+
+
+def _common(spec: Server6Spec, preferred_s: int, valid_s: int) -> Json:
+    told = (("dns-servers", ", ".join(spec.dns_servers)), ("domain-search", spec.domain or ""))
+    return {
+        "interface": spec.ifname,
+        "preferred-lifetime": preferred_s,
+        "valid-lifetime": valid_s,
+        "option-data": [{"name": name, "data": data} for name, data in told if data],
+    }
+
+
+def _pool_of(spec: Server6Spec, one: Reserved) -> Pool | None:
+    """That of a reserved prefix, which Kea gives nobody else if it is reserved in the same subnet."""
+    if one.prefix is None:
+        return None
+    prefix = parse_prefix(one.prefix)
+    return next((pool for pool in spec.prefix_pools if pool.covers(prefix)), None)
 
 
 def _reservation(spec: Server6Spec, one: Reserved) -> Json:
@@ -57,8 +107,3 @@ def _reservation(spec: Server6Spec, one: Reserved) -> Json:
         **({} if one.prefix is None else {"prefixes": [one.prefix]}),
         **({} if one.hostname is None else {"hostname": one.hostname}),
     }
-
-
-def _pool(pool: PrefixPool) -> Json:
-    network, _, length = pool.prefix.partition("/")
-    return {"prefix": network, "prefix-len": int(length), "delegated-len": pool.length}

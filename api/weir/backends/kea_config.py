@@ -128,6 +128,9 @@ def without_subnets_on(text: str, links: Collection[str]) -> str:
     del settings["server-tag"]
     for name in settings.keys() & {"subnet4", "subnet6"}:
         settings[name] = [subnet for subnet in settings[name] if subnet.get("interface") not in links]
+    if "shared-networks" in settings:
+        networks = settings["shared-networks"]
+        settings["shared-networks"] = [one for one in networks if one.get("interface") not in links]
     return json.dumps(content)
 
 

@@ -291,6 +291,16 @@ class RoutesBackend:
         else:
             yield in_kernel(spec, table, held, found.wanted.values())
 
+    def explain_added(
+        self,
+        found: Comparison[RoutesState, Mapping[str, RouteSpec], RoutesDifference],
+        spec: RouteSpec,
+        words: str,
+    ) -> Line:
+        """As `explain`, of a route that no object is for; `words` say what it is."""
+        line = in_kernel(spec, MAIN_TABLE, found.held, found.wanted.values())
+        return line._replace(field="prefix_pools", compiled=f"{words}, by {spec.gateway} on {spec.interface}")
+
     def _without(
         self, item: StaticRoute, found: Comparison[RoutesState, Mapping[str, RouteSpec], RoutesDifference]
     ) -> Line:

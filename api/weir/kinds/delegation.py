@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weir.kinds.announcing import type_of
+from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.model.delegation import Delegated, room
 from weir.model.interface import HAS_HOSTS, HAS_ROUTERS, Interface
 from weir.model.problem import Finding
@@ -72,7 +73,9 @@ def _uplink(view: View, interface: Interface, taken: Delegated) -> Iterator[Find
         if number is not None and other.id != interface.id and _number(other) == number:
             text = f"{other.id} takes subnet {number} of {uplink.id}'s prefix as well: give each its own"
             yield error("subnet-taken", interface, "delegated.subnet_id", text)
-    if len(takers) > count and number is None:
+    pools = _pool_sizes(view).get(uplink.id, 0)
+    if len(takers) > count - pools and number is None:
+        words += f", of which {pools} are for routers behind" if pools else ""
         text = f"{len(takers)} networks take a part each, and {words}: {interface.id} may get none"
         yield warning("too-few-subnets", interface, "delegated.subnet_id", text)
 
@@ -90,11 +93,28 @@ def _takers(view: View) -> dict[str, list[Interface]]:
     return view.worked_out("takers of prefixes", make)
 
 
+def _pool_sizes(view: View) -> dict[str, int]:
+    """By uplink how many subnets of its prefix are for routers behind."""
+
+    def make() -> dict[str, int]:
+        found: dict[str, int] = {}
+        for server in view.document.every(Dhcpv6Server):
+            for pool in server.delegated_pools if not server.disabled else ():
+                uplink = view.document.interface(pool.uplink)
+                span = None if uplink is None or uplink.dhcpv6 is None else pool.span(uplink.dhcpv6.pd_hint)
+                found[pool.uplink] = found.get(pool.uplink, 0) + (span[1] - span[0] + 1 if span else 0)
+        return found
+
+    return view.worked_out("subnets for routers behind", make)
+
+
 def _number(interface: Interface) -> int | None:
     return None if interface.delegated is None else interface.delegated.subnet_id
 
 
 RULES = (
     Rule("asking-sense", "interface", asking_sense, own("interface"), True),
-    Rule("taking-sense", "interface", taking_sense, all_after("interface", "interface"), True),
+    Rule(
+        "taking-sense", "interface", taking_sense, all_after("interface", "interface", "dhcpv6-server"), True
+    ),
 )

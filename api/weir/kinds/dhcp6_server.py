@@ -25,7 +25,14 @@ from weir.fields import (
 )
 from weir.kinds.announcing import announced_networks, type_of
 from weir.kinds.declaration import Declaration
-from weir.kinds.dhcp6_pools import MAX_POOLS, PrefixPool, pools_make_sense
+from weir.kinds.dhcp6_pools import (
+    MAX_POOLS,
+    DelegatedPool,
+    PoolState,
+    PrefixPool,
+    delegated_pools_make_sense,
+    pools_make_sense,
+)
 from weir.kinds.dhcp_server import MAX_ADDRESSES, MAX_SERVERS_NAMED
 from weir.kinds.dns import Dns, answers_on
 from weir.model.address import is_dns_name, split_address
@@ -42,6 +49,7 @@ from weir.model.unique import one_for_each
 
 Mode = Literal["stateful", "stateless"]
 MIN_LEASE_S = 60
+MAX_SHOWN_POOLS = 64
 _GIVES = When("mode", ("stateful",))
 
 
@@ -118,6 +126,18 @@ class Dhcpv6Server(ConfigObject):
             importance="folded",
             help="Routers behind the interface that ask for a prefix are delegated one of these, and it is "
             "routed to them.",
+        ),
+    ] = ()
+    delegated_pools: Annotated[
+        tuple[DelegatedPool, ...],
+        Rows(
+            DelegatedPool,
+            MAX_POOLS,
+            by="uplink",
+            option="delegated-pool",
+            importance="folded",
+            help="The same of prefixes that providers delegate to this router, beside the networks of its "
+            "own interfaces.",
         ),
     ] = ()
     dns_servers: Annotated[
@@ -257,15 +277,15 @@ def lasts_in_order(_view: View, server: Dhcpv6Server) -> Iterator[Finding]:
 
 def delegates_what_is_free(view: View, server: Dhcpv6Server) -> Iterator[Finding]:
     """Its prefixes are nobody else's."""
-    if server.disabled or not server.prefix_pools:
+    if server.disabled or not (server.prefix_pools or server.delegated_pools):
         return
-    others = [
-        (other.id, pool)
-        for other in view.document.every(Dhcpv6Server)
-        if other.id < server.id and not other.disabled
-        for pool in other.prefix_pools
+    before = [
+        other for other in view.document.every(Dhcpv6Server) if other.id < server.id and not other.disabled
     ]
+    others = [(other.id, pool) for other in before for pool in other.prefix_pools]
     yield from pools_make_sense(view, server, server.prefix_pools, others)
+    parts = [(other.id, pool) for other in before for pool in other.delegated_pools]
+    yield from delegated_pools_make_sense(view, server, server.delegated_pools, parts)
 
 
 def is_told_in_ipv6(view: View, server: Dhcpv6Server) -> Iterator[Finding]:
@@ -314,6 +334,9 @@ KIND = Declaration(
             0, 2**31, label="Delegated", help="Prefixes that routers behind it have now."
         ),
         "prefix_count": Whole(0, MAX_EXACT, label="Prefixes", help="Prefixes of its pools, taken and free."),
+        "pools": Rows(
+            PoolState, MAX_SHOWN_POOLS, by="prefix", help="What routers behind are given prefixes of now."
+        ),
     },
     rules=(
         Rule("has-a-link-6", "dhcpv6-server", has_a_link, all_after("dhcpv6-server", "interface"), True),

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network
 from typing import NamedTuple
 
-from weir.kinds.dhcp6_pools import PrefixPool
+from weir.kinds.dhcp6_pools import DelegatedPool, number_of_prefixes
 from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
 from weir.kinds.dhcp6_server import Dhcpv6Server, dns_of, end_of, network_of, serves, spans_of
 from weir.kinds.dns import Dns
 from weir.model.address_range import Span
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
-from weir.model.prefix import parse_prefix
+from weir.model.prefix import Prefix, parse_prefix
 from weir.model.rule import LINK_LOCAL
 from weir.parts.part import EntriesPart
 from weir.parts.rule import PacketRule
@@ -49,6 +49,25 @@ class Origin(NamedTuple):
         return f"{self.prefix} of {self.uplink}"
 
 
+class Pool(NamedTuple):
+    """What routers behind are given prefixes of `length` bits of, and for how long at most; `origin` None: it
+    is a static one."""
+
+    prefix: str
+    length: int
+    preferred_s: int
+    valid_s: int
+    origin: Origin | None = None
+
+    @property
+    def capacity(self) -> int:
+        """How many routers can have one."""
+        return number_of_prefixes(self.prefix, self.length)
+
+    def covers(self, prefix: Prefix) -> bool:
+        return parse_prefix(self.prefix).covers(prefix)
+
+
 @dataclass(frozen=True, slots=True)
 class Server6Spec:
     """`network` None: it is part of a delegated prefix, which the agent knows, or does not know yet. `spans`
@@ -63,7 +82,11 @@ class Server6Spec:
     dns_servers: tuple[str, ...]
     domain: str | None
     reserved: tuple[Reserved, ...] = ()
-    prefix_pools: tuple[PrefixPool, ...] = ()
+    prefix_pools: tuple[Pool, ...] = ()
+    """Those of delegated prefixes are put in by the agent, as long as they are there."""
+    delegated_pools: tuple[DelegatedPool, ...] = ()
+    pool_failures: tuple[tuple[int, str], ...] = ()
+    """Length of the prefixes of a delegated pool, and why nothing of it is given."""
     origin: Origin | None = None
     """Of the network; None: it is a static one, or there is none."""
     failure: str = ""
@@ -86,14 +109,23 @@ class Server6Spec:
     def delegates(self) -> bool:
         return bool(self.prefix_pools) or any(one.prefix for one in self.reserved)
 
-    def delegated(self) -> Iterator[str]:
-        """Of what routers behind it are given a part, or the whole."""
-        yield from (pool.prefix for pool in self.prefix_pools)
+    def delegated(self, *, is_whole: bool = True) -> Iterator[str]:
+        """Of what routers behind it are given a part, or the whole; with `is_whole` False without what a
+        provider delegated."""
+        yield from (pool.prefix for pool in self.prefix_pools if is_whole or pool.origin is None)
         yield from (one.prefix for one in self.reserved if one.prefix is not None)
 
     def gave(self, prefix: str) -> bool:
         """Whether it delegates a prefix, by what is configured now."""
-        return any(parse_prefix(text).covers(parse_prefix(prefix)) for text in self.delegated())
+        asked = parse_prefix(prefix)
+        return any(pool.length == asked.length and pool.covers(asked) for pool in self.prefix_pools) or any(
+            one.prefix == prefix for one in self.reserved
+        )
+
+    def origin_of(self, prefix: str) -> Origin | None:
+        """Of a prefix that it gave: whose part it is."""
+        asked = parse_prefix(prefix)
+        return next((pool.origin for pool in self.prefix_pools if pool.covers(asked)), None)
 
     def address_of(self, end: int) -> str:
         """The whole address; its end alone while there is no network."""
@@ -131,6 +163,9 @@ class Dhcp6Part(EntriesPart[Server6Spec]):
     def text(self, old: Server6Spec | None, new: Server6Spec) -> str:
         where = f"server {new.id} on {new.ifname}"
         pools = "".join(f"; prefixes of {pool.length} bits of {pool.prefix}" for pool in new.prefix_pools)
+        pools += "".join(
+            f"; prefixes of {pool.length} bits of {pool.uplink}'s prefix" for pool in new.delegated_pools
+        )
         if not new.spans:
             return f"{where}: settings, no addresses{pools}"
         ends = ", ".join(f"{IPv6Address(first)}-{IPv6Address(last)}" for first, last in new.spans)
@@ -170,7 +205,8 @@ def _server(item: Dhcpv6Server, document: Document, reserved: tuple[Reserved, ..
         dns_servers,
         domain,
         _given(item, reserved),
-        item.prefix_pools,
+        tuple(Pool(one.prefix, one.length, item.preferred_s, item.valid_s) for one in item.prefix_pools),
+        item.delegated_pools,
     )
 
 

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from weir.kinds.dhcp6_pools import DelegatedPool
+from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.model.delegation import Delegated, Dhcpv6
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
 from weir.model.limits import USUAL_MTU_BYTES
+from weir.model.objects import ConfigObject
 from weir.model.pppoe import USUAL_PPPOE_MTU_BYTES, mtu_below
 from weir.model.tree import vlan_parents
 from weir.model.underlay import WIREGUARD_MTU_BYTES, bridge_mtu, room_bytes
@@ -44,6 +47,8 @@ class NetworkSpec:
     """An address and routes are asked for; those of a lease come on top of what is configured."""
     dhcpv6: Dhcpv6 | None = None
     """A prefix is asked for; an address that is given with it comes on top of what is configured."""
+    pools: tuple[DelegatedPool, ...] = ()
+    """Which parts of that prefix routers behind are given, so that no interface takes one of them."""
     delegated: Delegated | None = None
     """It has the first address of a part of the prefix that another one was given."""
     vrf: str | None = None
@@ -71,7 +76,7 @@ class NetworkSpec:
 
 class NetworkPart(EntriesPart[NetworkSpec]):
     name, what = "network", "interface"
-    made_of = frozenset(("interface",))
+    made_of = frozenset(("interface", "dhcpv6-server"))
     after = ("firewall",)  # no interface comes up without its rules
 
     def key(self, entry: NetworkSpec) -> str:
@@ -79,8 +84,13 @@ class NetworkPart(EntriesPart[NetworkSpec]):
 
     def wanted(self, document: Document) -> Mapping[str, NetworkSpec]:
         interfaces = sorted(document.interfaces(), key=lambda item: item.id)
-        bonds = bonded(document)
-        return {item.id: _spec(item, document, bonds.get(item.id)) for item in interfaces}
+        bonds, pools = bonded(document), _pools(document)
+        return {
+            item.id: _spec(item, document, bonds.get(item.id), pools.get(item.id, ())) for item in interfaces
+        }
+
+    def told(self, wanted: Mapping[str, NetworkSpec], item: ConfigObject) -> Iterator[str]:
+        return super().told(wanted, item) if item.kind == "interface" else iter(())
 
     def text(self, old: NetworkSpec | None, new: NetworkSpec) -> str:
         state = "up" if new.up else "down"
@@ -88,6 +98,7 @@ class NetworkPart(EntriesPart[NetworkSpec]):
         vlan = f" {new.vlan.text}," if new.vlan else ""
         asked = ["DHCP"] if new.dhcp else []
         asked += ["DHCPv6"] if new.dhcpv6 else []
+        asked += ["parts of its prefix for routers behind"] if new.dhcpv6 and new.pools else []
         asked += [f"a part of {new.delegated.uplink}'s prefix"] if new.delegated else []
         addresses = " ".join([*new.addresses, *asked])
         vrf = f" in VRF {new.vrf}," if new.vrf else ""
@@ -132,7 +143,18 @@ def mtu_of(document: Document, item: Interface, bond: Interface | None) -> int |
     return item.mtu or usual_mtu
 
 
-def _spec(item: Interface, document: Document, bond: Interface | None) -> NetworkSpec:
+def _pools(document: Document) -> dict[str, tuple[DelegatedPool, ...]]:
+    """By uplink."""
+    found: dict[str, tuple[DelegatedPool, ...]] = {}
+    for server in sorted(document.every(Dhcpv6Server), key=lambda server: server.id):
+        for pool in server.delegated_pools if not server.disabled else ():
+            found[pool.uplink] = (*found.get(pool.uplink, ()), pool)
+    return found
+
+
+def _spec(
+    item: Interface, document: Document, bond: Interface | None, pools: tuple[DelegatedPool, ...]
+) -> NetworkSpec:
     device, session = device_of(item), item.pppoe
     return NetworkSpec(
         ifname=item.id,
@@ -143,6 +165,7 @@ def _spec(item: Interface, document: Document, bond: Interface | None) -> Networ
         vlan=item.vlan,
         dhcp=item.addressing == "dhcp" and not item.disabled,
         dhcpv6=None if item.disabled else item.dhcpv6,
+        pools=() if item.disabled else pools,
         delegated=None if item.disabled else item.delegated,
         vrf=item.vrf,
         vrf_table=table_of(item) or 0,

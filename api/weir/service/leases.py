@@ -15,7 +15,8 @@ from weir.wire.client import AgentClient
 @dataclass(frozen=True, slots=True)
 class GivenLease:
     """`expires_ms` since 1970; `interface` the one that the client is behind, None behind relay agents;
-    `reservation` the one of this address, None without one."""
+    `reservation` the one of this address, None without one; `network` the one of an address, `gateway` where
+    a prefix is routed to, `origin` whose part either is."""
 
     address: str
     mac: str | None
@@ -25,6 +26,9 @@ class GivenLease:
     server: str
     interface: str | None
     reservation: str | None
+    network: str | None
+    gateway: str | None
+    origin: str | None
 
 
 class LeaseService:

@@ -13068,6 +13068,13 @@ export interface components {
             /** @description It is kept, and passes nothing on. */
             disabled?: boolean | null;
         };
+        PoolState: {
+            prefix: string | null;
+            length: number;
+            delegated_count: number;
+            origin: string | null;
+            failure: string | null;
+        };
         Dhcpv6ServerStateFields: {
             /** @description Whether it listens on its interface now. */
             serving: boolean | null;
@@ -13085,6 +13092,8 @@ export interface components {
             delegated_count: number | null;
             /** @description Prefixes of its pools, taken and free. */
             prefix_count: number | null;
+            /** @description What routers behind are given prefixes of now. */
+            pools: components["schemas"]["PoolState"][] | null;
         };
         Dhcpv6ServerState: {
             id: string;
@@ -13099,6 +13108,12 @@ export interface components {
             prefix: string;
             length: number;
         };
+        DelegatedPool: {
+            uplink: string;
+            length: number;
+            first_subnet: number | null;
+            last_subnet: number | null;
+        };
         Dhcpv6Server: {
             id: string;
             interface: string;
@@ -13108,6 +13123,7 @@ export interface components {
             preferred_s: number;
             valid_s: number;
             prefix_pools: components["schemas"]["PrefixPool"][];
+            delegated_pools: components["schemas"]["DelegatedPool"][];
             dns_servers: string[];
             domain: string | null;
             comment: string;
@@ -13129,6 +13145,25 @@ export interface components {
              * @default 56
              */
             length: number;
+        };
+        DelegatedPoolInput: {
+            /** @description The WAN that asks its provider for a prefix. */
+            uplink: string;
+            /**
+             * @description Of the prefix of each router.
+             * @default 60
+             */
+            length: number;
+            /**
+             * @description The first /64 of the WAN's prefix that routers behind are given. null: the second half of the prefix is theirs.
+             * @default null
+             */
+            first_subnet: number | null;
+            /**
+             * @description The last one. null: that of the prefix.
+             * @default null
+             */
+            last_subnet: number | null;
         };
         Dhcpv6ServerCreateInput: {
             /** @description Where the clients are: it has an IPv6 network, static or delegated, and is not a WAN. */
@@ -13161,6 +13196,8 @@ export interface components {
             valid_s: number;
             /** @description Routers behind the interface that ask for a prefix are delegated one of these, and it is routed to them. */
             prefix_pools?: components["schemas"]["PrefixPoolInput"][] | null;
+            /** @description The same of prefixes that providers delegate to this router, beside the networks of its own interfaces. */
+            delegated_pools?: components["schemas"]["DelegatedPoolInput"][] | null;
             /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
             dns_servers?: string[] | null;
             /**
@@ -13211,6 +13248,8 @@ export interface components {
             valid_s: number;
             /** @description Routers behind the interface that ask for a prefix are delegated one of these, and it is routed to them. */
             prefix_pools?: components["schemas"]["PrefixPoolInput"][] | null;
+            /** @description The same of prefixes that providers delegate to this router, beside the networks of its own interfaces. */
+            delegated_pools?: components["schemas"]["DelegatedPoolInput"][] | null;
             /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
             dns_servers?: string[] | null;
             /**
@@ -13267,6 +13306,8 @@ export interface components {
             valid_s: number;
             /** @description Routers behind the interface that ask for a prefix are delegated one of these, and it is routed to them. */
             prefix_pools?: components["schemas"]["PrefixPoolInput"][] | null;
+            /** @description The same of prefixes that providers delegate to this router, beside the networks of its own interfaces. */
+            delegated_pools?: components["schemas"]["DelegatedPoolInput"][] | null;
             /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
             dns_servers?: string[] | null;
             /**
@@ -13303,6 +13344,8 @@ export interface components {
             valid_s?: number | null;
             /** @description Routers behind the interface that ask for a prefix are delegated one of these, and it is routed to them. */
             prefix_pools?: components["schemas"]["PrefixPoolInput"][] | null;
+            /** @description The same of prefixes that providers delegate to this router, beside the networks of its own interfaces. */
+            delegated_pools?: components["schemas"]["DelegatedPoolInput"][] | null;
             /** @description Whom clients ask for names, IPv6 addresses. Empty: this router, where its name service answers them at a static IPv6 address. */
             dns_servers?: string[] | null;
             /** @description What clients append to names without a dot. Empty: the name service's local domain, where this router is their DNS server. */
@@ -16366,6 +16409,12 @@ export interface components {
             interface: string | null;
             /** @description The reservation of this address; null: there is none. */
             reservation: string | null;
+            /** @description Of which the address is; null: it is a prefix. */
+            network: string | null;
+            /** @description Of a delegated prefix the link-local address that it is routed to; null: it is an address, or its router has not been heard yet. */
+            gateway: string | null;
+            /** @description The prefix that a provider delegated, of which it is a part, and by which WAN: `2001:db8:f000::/56 of wan0`; null: it is of a static network or pool. */
+            origin: string | null;
         };
         LeasePage: {
             items: components["schemas"]["GivenLease"][];
@@ -18046,6 +18095,7 @@ export interface components {
             preferred_s: number;
             valid_s: number;
             prefix_pools: components["schemas"]["PrefixPool"][];
+            delegated_pools: components["schemas"]["DelegatedPool"][];
             dns_servers: string[];
             domain: string | null;
             comment: string;

@@ -40,4 +40,7 @@ def _lease_json(lease: GivenLease) -> dict[str, Any]:
         "server": lease.server,
         "interface": lease.interface,
         "reservation": lease.reservation,
+        "network": lease.network,
+        "gateway": lease.gateway,
+        "origin": lease.origin,
     }

@@ -44,6 +44,23 @@ class GivenLease(Answer):
     reservation = fields.String(
         allow_none=True, metadata={"description": "The reservation of this address; null: there is none."}
     )
+    network = fields.String(
+        allow_none=True, metadata={"description": "Of which the address is; null: it is a prefix."}
+    )
+    gateway = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "Of a delegated prefix the link-local address that it is routed to; null: it is "
+            "an address, or its router has not been heard yet."
+        },
+    )
+    origin = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "The prefix that a provider delegated, of which it is a part, and by which WAN: "
+            "`2001:db8:f000::/56 of wan0`; null: it is of a static network or pool."
+        },
+    )
 
 
 class LeasePage(Answer):

@@ -76,18 +76,24 @@ const reservationOf = (lease: GivenLease): Record<string, unknown> => ({
   server: lease.server,
   ...(isPrefix(lease)
     ? { prefix: lease.address }
-    : { address: isIPv6(lease) ? endOf(lease.address) : lease.address }),
+    : { address: isIPv6(lease) ? endOf(lease.address, lease.network) : lease.address }),
   ...(isIPv6(lease) ? { duid: lease.client_id } : hostOf(lease)),
 });
 
 const hostOf = (lease: GivenLease) =>
   lease.mac === null ? { client_id: `0x${(lease.client_id ?? "").replaceAll(":", "")}` } : { mac: lease.mac };
 
-/** What of an IPv6 address is behind a network of 64 bits. */
-const endOf = (address: string): string => {
+/** What of an IPv6 address is behind its network. */
+const endOf = (address: string, network: string | null): string => {
+  const bits = Number(network?.split("/")[1] ?? 64);
   const [head = [], tail = []] = address.split("::").map((text) => text.split(":").filter(Boolean));
   const between = Array<string>(8 - head.length - tail.length).fill("0");
-  return `::${[...head, ...between, ...tail].slice(4).join(":")}`;
+  const groups = [...head, ...between, ...tail].map(
+    (text, index) => parseInt(text, 16) & (0xffff >> Math.min(Math.max(bits - 16 * index, 0), 16)),
+  );
+  const first = groups.findIndex((group) => group > 0);
+  const end = first < 0 ? [] : groups.slice(Math.max(first, 1));
+  return `::${end.map((group) => group.toString(16)).join(":")}`;
 };
 
 function Nobody({ searched }: { searched: string | undefined }) {

@@ -22,7 +22,12 @@ export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
   {
     id: "address",
     title: "Address",
-    render: (lease) => <span className="mono nowrap">{lease.address}</span>,
+    render: (lease) => (
+      <>
+        <span className="mono nowrap">{lease.address}</span>
+        {isPrefix(lease) ? <div className="dim">{wayOf(lease)}</div> : null}
+      </>
+    ),
   },
   { id: "hostname", title: "Host name", wide: true, render: (lease) => lease.hostname },
   {
@@ -48,6 +53,12 @@ export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
   ...(may ? [{ id: "queue", title: "Queue", render: makeQueue }] : []),
 ];
 
+/** Of a prefix where it is routed to, and whose part it is. */
+const wayOf = (lease: GivenLease): string => {
+  const to = lease.gateway === null ? "not routed yet" : `to ${lease.gateway} on ${lease.interface}`;
+  return lease.origin === null ? to : `${to}, part of ${lease.origin}`;
+};
+
 /** The reservation of the address; where there is none, the way to one. */
 function reservationOf(lease: GivenLease, may: boolean) {
   if (lease.reservation !== null)
@@ -60,7 +71,7 @@ function reservationOf(lease: GivenLease, may: boolean) {
         {lease.reservation}
       </Link>
     );
-  if (!may) return null;
+  if (!may || (isPrefix(lease) && lease.origin !== null)) return null; // a part goes with the provider's prefix
   return (
     <Link
       from="/leases"
