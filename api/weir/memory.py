@@ -37,18 +37,23 @@ def prepare() -> None:
         libc.mallopt(_M_MMAP_THRESHOLD, _MMAP_THRESHOLD_BYTES)
 
 
+LOADED_S = 5.0
+"""So long after a process began it has loaded what it needs, and nobody waits for it any more."""
 TRIM_S = 60.0
 
 
 def keep_trimmed() -> None:
     """Give back what was freed between things in use, once every `TRIM_S`, as long as the process lives.
 
-    By itself glibc gives back the end of the heap only: a thousand changes left a megabyte of holes.
+    By itself glibc gives back the end of the heap only: a thousand changes left a megabyte of holes. At first
+    (after `LOADED_S`) what is loaded is left out of collections.
     """
     threading.Thread(target=_keep_trimmed, name="trim", daemon=True).start()
 
 
 def _keep_trimmed() -> None:
+    time.sleep(LOADED_S)
+    leave_out_what_is_loaded()
     while True:
         time.sleep(TRIM_S)
         trim()
@@ -90,9 +95,17 @@ def _give_back_later() -> None:
             _is_waiting = False
 
 
-def give_back_memory() -> None:
-    """After something large: collect once, keep what is left out of later collections, trim the heap."""
-    gc.unfreeze()
+def leave_out_what_is_loaded() -> None:
+    """Later collections do not look at the objects that there are now: modules, most of all, which stay.
+
+    They are ten times as many as all others: with them a collection stopped every request for 60 to 130 ms.
+    What of them becomes garbage in a cycle stays, which is why it is done once only.
+    """
     gc.collect()
     gc.freeze()
+
+
+def give_back_memory() -> None:
+    """After something large: collect what is not counted any more, and trim the heap."""
+    gc.collect()
     trim()

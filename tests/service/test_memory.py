@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import json
 import os
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -184,3 +186,29 @@ def test_who_changes_one_queue_waits_little_for_a_thread_that_computes() -> None
     finally:
         sys.setswitchinterval(interval_s)
         gc.set_threshold(*thresholds)
+
+
+COLLECTS = """
+import gc, json
+from weir import memory
+import weir.service
+memory.prepare()
+memory.leave_out_what_is_loaded()
+loaded = gc.get_freeze_count()
+kept = [{number: str(number)} for number in range(1000)]
+for knot in kept[::2]:
+    knot[None] = knot
+del kept, knot
+examined = len(gc.get_objects())
+memory.give_back_memory()
+print(json.dumps([loaded, examined, len(gc.get_objects()), gc.get_freeze_count() - loaded]))
+"""
+
+
+def test_what_is_loaded_is_not_collected_over_and_over() -> None:
+    """It is most of all that there is, and every request waits for a collection."""
+    told = subprocess.run([sys.executable, "-c", COLLECTS], check=True, capture_output=True, text=True).stdout
+    loaded, examined, left, kept_later = json.loads(told)
+    assert loaded > 20_000 > examined
+    assert left < 100 <= 400 < examined, "what held itself is gone"
+    assert kept_later == 0

@@ -45,26 +45,19 @@ class Delays:
         with contextlib.suppress(OSError, ValueError):
             self._map = mmap.mmap(descriptor, self._lines * self._stride, mmap.MAP_SHARED, mmap.PROT_READ)
 
-    def worst_us(self, lines: int, now_ns: int) -> F32:
-        """Of the first `lines` lines: the longest wait of the last one to two seconds. `now_ns` is
-        CLOCK_MONOTONIC. Raises Unavailable."""
-        found = np.zeros(lines, np.float32)
-        span = np.uint32((now_ns >> self._unit_shift & 0xFFFF_FFFF) >> self._span_shift)
-        for start in range(0, min(lines, self._lines), CHUNK_LINES):
-            end = min(start + CHUNK_LINES, lines, self._lines)
-            rows = self._rows(start, end)
+    def read(self, start: int, end: int, now_ns: int) -> tuple[U64, F32]:
+        """Of these lines, at most `CHUNK_LINES`: the early drops, which wrap at 2^32, and the longest wait of
+        the last one to two seconds. `now_ns` is CLOCK_MONOTONIC. Raises Unavailable."""
+        early, waited = np.zeros(end - start, np.uint64), np.zeros(end - start, np.float32)
+        known = min(end, self._lines) - start
+        if known > 0:
+            span = np.uint32((now_ns >> self._unit_shift & 0xFFFF_FFFF) >> self._span_shift)
+            rows = self._rows(start, start + known)
             updated, worst, before = (rows[:, column] for column in self._columns)
             ago = span - (updated >> np.uint32(self._span_shift))
-            found[start:end] = np.where(ago == 0, np.maximum(worst, before), np.where(ago == 1, worst, 0))
-        return found
-
-    def early_packets(self, start: int, end: int) -> U64:
-        """Early drops of these lines, at most `CHUNK_LINES`; they wrap at 2^32. Raises Unavailable."""
-        found = np.zeros(end - start, np.uint64)
-        end = min(end, self._lines)
-        if start < end:
-            found[: end - start] = self._rows(start, end)[:, self._early]
-        return found
+            early[:known] = rows[:, self._early]
+            waited[:known] = np.where(ago == 0, np.maximum(worst, before), np.where(ago == 1, worst, 0))
+        return early, waited
 
     def _rows(self, start: int, end: int) -> npt.NDArray[np.uint32]:
         if self._map is None:

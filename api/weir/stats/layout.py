@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -88,7 +89,7 @@ class Counters:
         self._trips = trips
         self._delays = delays
         self._readings = readings
-        self._worst_us: F32 = np.zeros(layout.lines if readings else 0, np.float32)
+        self._worst_us: F32 = np.zeros(layout.lines, np.float32)
         self._descriptors = (details_fd, classes_fd)
         self._arrays = {
             "details": ArrayRows(details_fd, layout.lines, layout.stride, CHUNK_LINES),
@@ -124,12 +125,11 @@ class Counters:
         self._worst_us[start:end] = words[:, WORST_AT]
         return figures
 
-    def worst_us(self, lines: int, now_ns: int) -> F32 | None:
+    def worst_us(self, lines: int) -> F32 | None:
         """Of the first `lines` lines, which were read just now: the longest wait of the last one to two
-        seconds; None where nobody knows. `now_ns` is CLOCK_MONOTONIC. Raises Unavailable."""
-        if self._readings is not None:
-            return self._worst_us[:lines].copy()
-        return None if self._delays is None else self._delays.worst_us(lines, now_ns)
+        seconds; None where nobody knows."""
+        is_known = self._readings is not None or self._delays is not None
+        return self._worst_us[:lines].copy() if is_known else None
 
     def round_trips(self) -> tuple[I64, F32]:
         """Of `RoundTripTable.new`; nothing where the agent gave none."""
@@ -150,7 +150,8 @@ class Counters:
             figures[:, figure] = rows[array].view(kind)[:, offset // kind.itemsize]
         figures[:, _BYTES] += figures[:, _FAST_BYTES]
         if self._delays is not None:
-            figures[:, _EARLY] = self._delays.early_packets(start, end)
+            early, waited = self._delays.read(start, end, time.monotonic_ns())
+            figures[:, _EARLY], self._worst_us[start:end] = early, waited
         return figures
 
     def read_classes(self, lines: int) -> tuple[U64, U32]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -129,7 +128,7 @@ class RateTable:
         for level in self._levels:
             for figure in self.per_s:
                 figure[level.parents] += np.add.reduceat(figure[level.children], level.starts)
-        worst_us = counters.worst_us(self.lines, time.monotonic_ns())
+        worst_us = counters.worst_us(self.lines)
         if worst_us is not None:
             self._note_delays(worst_us)
         self._fill_bucket(elapsed_s)
