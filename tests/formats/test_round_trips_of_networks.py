@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.formats.routeros import import_of
 from weir.formats import routeros
-from weir.kinds.dhcp6_pools import PrefixPool
+from weir.kinds.dhcp6_pools import DelegatedPool, PrefixPool
 from weir.kinds.dhcp6_reservation import Dhcpv6Reservation
 from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.model.announcing import Announcement
@@ -109,7 +109,14 @@ def test_dhcpv6_comes_back(drawn: tuple[Dhcpv6Server, list[Dhcpv6Reservation]]) 
 def test_what_routeros_cannot_say_of_them_is_named() -> None:
     odd = Dhcpv6Server("six", LAN.id, first="::1000", last="::1ffe", dns_servers=("2001:db8::53",))
     pools = (PrefixPool("2001:db8:1000::/40"), PrefixPool("2001:db8:2000::/40"))
-    more = Dhcpv6Server("more", "ether3", "stateless", prefix_pools=pools, domain="example.net")
+    more = Dhcpv6Server(
+        "more",
+        "ether3",
+        "stateless",
+        prefix_pools=pools,
+        domain="example.net",
+        delegated_pools=(DelegatedPool("ether1"),),
+    )
     by_mac = Dhcpv6Reservation("r1", "more", "::10", mac="02:00:5e:10:00:01")
     keyed = Interface("gre1", gre=Gre("192.0.2.9", key=7), addresses=("10.8.0.1/30",))
     text = routeros.write(Document((LAN, odd, more, by_mac, keyed)))
@@ -117,6 +124,7 @@ def test_what_routeros_cannot_say_of_them_is_named() -> None:
         "dhcpv6-server six: ::1000 to ::1ffe are no network",
         "DNS servers and domain of dhcpv6-server more",
         "all but the first pool of dhcpv6-server more",
+        "the delegated pools of dhcpv6-server more",
         "dhcpv6-reservation r1: RouterOS knows a client by its DUID alone",
         "interface gre1: RouterOS has no keys of GRE",
     ):

@@ -33,6 +33,7 @@ from weir.kinds.sets import Set, SetEntry
 from weir.kinds.source_limit import SourceLimit
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.wireguard_peer import WireguardPeer
+from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.codec import to_stored_json
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
@@ -103,7 +104,7 @@ def test_an_export_of_routeros_means_the_same_after_weir_wrote_it(path: Path) ->
     after = document_of(text.encode())
     assert meaning(after, FirewallRule) == meaning(before, FirewallRule), text
     assert without_twins(meaning(after, NatRule)) == meaning(before, NatRule), text
-    for kind in (StaticRoute, DnsRecord, DnsForward, WireguardPeer, Dhcpv6Server, *ROUTING):
+    for kind in (StaticRoute, DnsRecord, DnsForward, WireguardPeer, Dhcpv6Server, Zone, ZonePolicy, *ROUTING):
         assert made(after, kind) == made(before, kind), text
     for single in (Dns, Ntp, Identity):
         assert after.single(single) == before.single(single), text
@@ -116,7 +117,8 @@ def lines(*items: ConfigObject) -> list[str]:
 
 
 def commands(*items: ConfigObject) -> list[str]:
-    return [line for line in lines(*items) if line.startswith("add ")]
+    """Without those that follow from zones and the policy."""
+    return [line for line in lines(*items) if line.startswith("add ") and 'comment="Weir ' not in line]
 
 
 def test_a_rule_for_both_families_is_a_command_of_each() -> None:
@@ -208,8 +210,8 @@ def test_a_port_forward_is_about_the_routers_own_addresses_and_the_policy_masque
     rule = NatRule(
         "n1", "destination", protocol="tcp", ports=("443",), to_address="10.0.0.5/32", to_port=8443
     )
-    assert lines(WAN, rule)[4:] == [
-        "/ip firewall nat",
+    said = lines(WAN, rule)
+    assert said[said.index("/ip firewall nat") + 1 :] == [
         "add action=dst-nat chain=dstnat dst-address-type=local dst-port=443 protocol=tcp "
         "to-addresses=10.0.0.5 to-ports=8443",
         "# For hosts of one network with that of n1, RouterOS needs a rule of srcnat, too.",

@@ -152,7 +152,7 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     policy = document.single(Firewall)
     here = around(document, policy.helpers, is_policed=bool(wan) and _is_policed(document, policy))
     own = [*configured(document, lengths), *translated(document, lengths, here)]
-    made = list(_made(document, policy, wan, interfaces))
+    made = policed(document)
     tracked = any(map(tracks, (*own, *made)))
     yield from admitted(document, own)
     if any(rule.chain == "input" for rule in (*own, *made)):
@@ -173,6 +173,13 @@ def _all_rules(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
             outside=(*wan, *vrfs),
             connections=policy.connections_per_source,
         )
+
+
+def policed(document: Document) -> list[PacketRule]:
+    """What follows from zones and the policy, behind all rules of people's."""
+    interfaces = sorted(document.interfaces(), key=lambda item: item.id)
+    wan = tuple(item.id for item in interfaces if item.role == "wan" and not item.disabled)
+    return list(_made(document, document.single(Firewall), wan, interfaces))
 
 
 def _left_untracked(interfaces: list[Interface]) -> Iterator[PacketRule]:

@@ -9,6 +9,7 @@ from itertools import product
 
 from weir.formats.quantity import time_ms
 from weir.formats.report import quoted
+from weir.formats.routeros.menus import own_policy
 from weir.formats.routeros.menus.convert import choice, milliseconds, ports, text
 from weir.formats.routeros.menus.lists import address_set, interface_set, set_of_others
 from weir.formats.routeros.menus.matches import (
@@ -154,6 +155,8 @@ def _timeout(value: str, row: Row) -> int:
 
 
 def _filter(router: Router, row: Row) -> None:
+    if own_policy.rule(router, row):
+        return
     _take(router, row, _ACTIONS, router.chain)
 
 

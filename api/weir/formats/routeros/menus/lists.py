@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from weir.formats.identity import slug
 from weir.formats.report import LineDraft, quoted
+from weir.formats.routeros.menus import own_policy
 from weir.formats.routeros.menus.convert import COMMON, interface_names, milliseconds, prefixes, text
 from weir.formats.routeros.menus.router import InterfaceList, Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
@@ -29,7 +30,8 @@ def _names(value: str, row: Row) -> tuple[str, ...]:
 
 def _list(router: Router, row: Row) -> None:
     name = row.need("name", "name")
-    router.lists[name] = InterfaceList(row.line, row.get("include", ()), row.get("exclude", ()))
+    zone = own_policy.zone(router, row)
+    router.lists[name] = InterfaceList(row.line, row.get("include", ()), row.get("exclude", ()), zone=zone)
 
 
 def _lose_list(router: Router, verb: str, given: Mapping[str, str]) -> None:
@@ -89,7 +91,7 @@ def _fill_lists(router: Router) -> None:
             for line in filter(None, (known.line, *lines)):
                 line.note("left-out", "bad-value", f"The file does not say what is in its list: {error}.")
             continue
-        zone = ZONES.get(name.lower())
+        zone = known.zone or ZONES.get(name.lower())
         if zone is None:
             interface_set(router, name, known.line or lines[0])
             continue

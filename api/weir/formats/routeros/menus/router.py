@@ -68,12 +68,14 @@ class Wanted:
 @dataclass(slots=True)
 class InterfaceList:
     """As the file defines it, on `line`. `members` are the ids of interfaces, with the lines that name them;
-    `include` and `exclude` name other lists. What is in it: `Router.members`."""
+    `include` and `exclude` name other lists. What is in it: `Router.members`. `zone` is the one that Weir
+    wrote it for."""
 
     line: LineDraft | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     members: dict[str, list[LineDraft]] = field(default_factory=dict)
+    zone: str | None = None
 
 
 class Pool(NamedTuple):

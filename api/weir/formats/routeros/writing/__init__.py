@@ -10,14 +10,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from weir.formats.routeros.writing import firewall, links, lists, nat, network, queues, routing, services
+from weir.formats.routeros.writing import (
+    firewall,
+    links,
+    lists,
+    nat,
+    network,
+    policy,
+    queues,
+    routing,
+    services,
+)
 from weir.formats.routeros.writing.script import remark
 from weir.model.document import Document
 
 _HEAD = (
     "Written by Weir for RouterOS 7. Ports have to be there by the names that they have here.",
-    "Behind the rules, Weir's zones decide who reaches whom, which is not written: RouterOS accepts what no",
-    "rule drops. Read it before you use it.",
+    "Commands whose comment begins with Weir follow from its zones and its policy, and an import into Weir",
+    "knows them again. Read it before you use it.",
 )
 _WRITTEN = frozenset(
     (
@@ -38,7 +48,10 @@ _WRITTEN = frozenset(
         "set",
         "set-entry",
         "service",
+        "firewall",
         "firewall-rule",
+        "zone",
+        "zone-policy",
         "nat-rule",
         "bfd-profile",
         "bgp",
@@ -54,7 +67,9 @@ _SECTIONS = (
     network.routes,
     services.services,
     lists.address_lists,
+    policy.first,
     firewall.rules,
+    policy.rules,
     nat.rules,
     routing.networks,
     routing.routing,

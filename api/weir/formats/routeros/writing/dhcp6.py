@@ -85,6 +85,9 @@ def _left_off(item: Dhcpv6Server) -> Iterator[str]:
     if item.dns_servers or item.domain:
         text = "RouterOS tells the servers of its own name service"
         yield not_written(f"DNS servers and domain of dhcpv6-server {item.id}", text)
+    if item.delegated_pools:
+        text = "what a provider gives has no pool of that length in the file"
+        yield not_written(f"the delegated pools of dhcpv6-server {item.id}", text)
     if item.prefix_pools[1:]:
         text = "a server of RouterOS delegates of one pool"
         yield not_written(f"all but the first pool of dhcpv6-server {item.id}", text)

@@ -6,16 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from weir.formats.routeros.marks import marked
 from weir.formats.routeros.writing.links import is_written
 from weir.formats.routeros.writing.script import Property, command, common, not_written, section
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.sets import Set, SetEntry
+from weir.kinds.zone import Zone
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Invalid
-from weir.model.zones import LAN, NO_ZONE, OPEN, WAN
+from weir.model.zones import LAN, NO_ZONE, WAN
 
 ZONES = {LAN: "LAN", WAN: "WAN"}
 """What RouterOS' usual configuration calls the lists of these zones."""
@@ -28,11 +30,11 @@ def zone_list(zone: str) -> str:
 
 
 def interface_lists(document: Document) -> Iterator[str]:
-    """Of each zone but those that say nothing, and of each set of interfaces."""
+    """Of each zone, and of each set of interfaces. Lists of zones beside LAN and WAN are marked as such."""
     members = [
         (zone_list(item.role), item.id, item.disabled)
         for item in document.interfaces()
-        if item.role not in (NO_ZONE, OPEN) and is_written(document, item.id)
+        if item.role != NO_ZONE and is_written(document, item.id)
     ]
     sets = {item.id for item in document.every(Set) if item.type == "interface"}
     members += [
@@ -40,13 +42,23 @@ def interface_lists(document: Document) -> Iterator[str]:
         for item in document.every(SetEntry)
         if item.set in sets and is_written(document, item.value)
     ]
-    names = sorted({name for name, _, _ in members} | sets)
-    yield from section("/interface list", (command([("name", name)]) for name in names))
+    zones = {zone_list(zone.id): zone for zone in document.every(Zone)}
+    names = sorted({name for name, _, _ in members} | sets | zones.keys())
+    yield from section("/interface list", (_list(name, zones.get(name), name in sets) for name in names))
     lines = (
         command([("list", name), ("interface", member), *common(disabled=disabled)])
         for name, member, disabled in sorted(members)
     )
     yield from section("/interface list member", lines)
+
+
+def _list(name: str, zone: Zone | None, is_set: bool) -> str:
+    said = [("name", name)]
+    if is_set or name in ZONES.values():
+        return command(said)
+    reaches = ",".join(zone.reaches) if zone is not None else ""
+    head = f"zone {name.partition(' ')[2]} {reaches}".strip()
+    return command([*said, marked(head, said, zone.comment if zone is not None else "")])
 
 
 def address_lists(document: Document) -> Iterator[str]:
