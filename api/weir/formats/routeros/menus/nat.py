@@ -19,6 +19,7 @@ from weir.formats.routeros.menus.matches import (
     matches_nothing,
     named_interfaces,
 )
+from weir.formats.routeros.menus.nat_chains import BASES, say_unused, take_jump
 from weir.formats.routeros.menus.router import Json, Router, Translation
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
 from weir.kinds.firewall import Firewall
@@ -67,6 +68,14 @@ def _local(value: str, _row: Row) -> bool:
 
 def _nat(router: Router, row: Row) -> None:
     chain, action = row.need("chain", "chain"), row.get("action", "accept")
+    if chain in BASES and action == "jump":
+        take_jump(router, row, _one_rule)
+    elif chain in BASES:
+        _one_rule(router, row)
+
+
+def _one_rule(router: Router, row: Row) -> None:
+    chain, action = row.need("chain", "chain"), row.get("action", "accept")
     kind = _TYPES.get((chain, action))
     if kind is None:
         raise ValueError(
@@ -94,6 +103,7 @@ def _nat(router: Router, row: Row) -> None:
 
 def _make_rules(router: Router) -> None:
     """In the order of the file, once every WAN is known."""
+    say_unused(router, NAT.path)
     wans = _wans(router) if router.translations else set()
     for row, body, named in router.translations:
         interfaces = _members_of_wan(row, wans) if named is None else named
