@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -281,6 +281,25 @@ class Executor:
                     except Problem as problem:
                         log.warning("%s cannot be brought to what is configured: %s", name, problem.message)
                         found.faults[name] = problem.message
+        return found
+
+    def follow_prefixes(self, wanted: Compiled, prefixes: Collection[str]) -> Synced:
+        """Bring the routes to what routers behind have been given, or have no more, and compare no others
+        where that is enough."""
+        stage, found = self.stages[ROUTES.name], Synced()
+        assert isinstance(stage, RoutesStage), "prefixes are delegated by an agent with routes of its own"
+        try:
+            job = stage.follow(prefixes)
+            if job is None:
+                return self.sync(wanted, (ROUTES.name,))
+            if job.difference:
+                self._apply(job)
+                _verify(job)
+        except Problem as problem:
+            log.warning("%s cannot be brought to what is leased: %s", stage.name, problem.message)
+            found.faults[stage.name] = problem.message
+        else:
+            found.repaired.extend((stage.name, step) for step in islice(job.difference.steps(), KEPT_STEPS))
         return found
 
     def _sync_stage(self, stage: Stage, target: Running, found: Synced) -> None:

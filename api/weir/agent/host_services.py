@@ -74,9 +74,7 @@ class HostServices:
         """What follows leases: names, and routes."""
         return (
             LeaseNames(self.leases, self.dns, partial(asked_of, configuration)),
-            PrefixFollower(
-                self.prefixes, partial(_delegating, configuration), configuration.follow_delegations
-            ),
+            PrefixFollower(self.prefixes, partial(_delegating, configuration), configuration.follow_prefixes),
         )
 
     @property

@@ -14,12 +14,13 @@ import logging
 import socket
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv6Address
 from pathlib import Path
 
 from weir.adapters import files
 from weir.adapters.dhcp6_heard import Dhcp6Ear, Heard
+from weir.adapters.kea_leases import Lease
 from weir.adapters.neighbours import neighbours
 from weir.backends.dhcp_leases import LeaseTable
 from weir.loop import Loop
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 
 PERIOD_S = 1.0
 NEIGHBOURS_EACH = 10
-"""In so many turns all is compared once, and a router that nobody heard is looked for among neighbours."""
+"""In so many turns a router that nobody heard is looked for among neighbours once."""
 DISTANCE, REJECT_DISTANCE = 10, 254
 """A static route to the same prefix wins; what nobody has of a pool is rejected."""
 MOST_HEARD = 8192
@@ -39,12 +40,13 @@ MOST_HEARD = 8192
 
 Client = tuple[str, str]
 """An interface, and the DUID of a client behind it."""
-Ways = Mapping[str, tuple[str, str | None]]
-"""By prefix the interface, and the link-local address of the router that has it; None: not known."""
+Way = tuple[str, str | None]
+"""The interface, and the link-local address of the router that has a prefix; None: not known."""
 
 
 class PrefixRoutes:
-    """Thread-safe."""
+    """Thread-safe, with one that calls `follow`: that takes what one lease changes. All leases are looked at
+    for all routes alone."""
 
     def __init__(self, leases: LeaseTable, path: Path | None = None) -> None:
         """`path` outlasts a start of the machine. None: nothing is kept."""
@@ -52,106 +54,157 @@ class PrefixRoutes:
         self._path = path
         self._lock = threading.Lock()
         self._kept: dict[Client, str] = _read(path)
+        self._is_saved = True
         self._heard: OrderedDict[Client, str] = OrderedDict()
-        self._given: Ways = {}
+        """Of clients without a prefix (yet)."""
+        self._leased: dict[str, Client] = {}
+        """Who has which prefix of these pools, after so many changes of leases."""
+        self._prefixes: dict[Client, set[str]] = {}
+        self._pools: object = None
+        self._number = 0
+
+    # -- the whole -------------------------------------------------------------------------------------------
 
     def routes(self, servers: dhcp6.Wanted, routes: Mapping[str, RouteSpec]) -> Mapping[str, RouteSpec]:
         """With one for each prefix whose router is known, and one that rejects the rest of each pool: that
         would go to the provider, and come again. What the provider delegated is rejected as one already."""
         delegating = [spec for spec in servers.values() if spec.delegates]
         if not delegating:
-            self._given = {}
             return routes
         found = dict(routes)
         for prefix in (text for spec in delegating for text in spec.delegated(is_whole=False)):
             key = f"delegating/{prefix}"
             found[key] = RouteSpec(key, prefix, None, None, False, REJECT_DISTANCE, reject=True)
-        self._given = self.ways(servers)
-        for prefix, (ifname, address) in self._given.items():
-            if address is not None:
-                found[f"delegated/{prefix}"] = _route(prefix, ifname, address)
+        for prefix, way in self._ways(delegating).items():
+            route = _route(prefix, way)
+            if route is not None:
+                found[route.id] = route
         return found
 
-    def ways(self, servers: dhcp6.Wanted) -> Ways:
-        """Where the prefixes lead that are delegated now; what was given last while that cannot be read."""
-        delegating = [spec for spec in servers.values() if spec.delegates]
+    def _ways(self, delegating: Sequence[dhcp6.Server6Spec]) -> Mapping[str, Way]:
+        """Of all leases now; as they were while these cannot be read."""
         try:
-            held = self._leases.held() if delegating else {}
+            held = self._leases.held()
         except Problem as problem:
             log.warning("delegated prefixes keep their routes: %s", problem.message)
-            return self._given
+            return self.given()
+        found = ((lease.address, _client(lease, delegating)) for lease in held.values())
         with self._lock:
-            return {
-                lease.address: (spec.ifname, self._kept.get((spec.ifname, lease.client_id)))
-                for lease in held.values()
-                if lease.is_prefix
-                for spec in delegating
-                if spec.gave(lease.address)
-            }
+            return {prefix: self._way(client) for prefix, client in found if client is not None}
 
-    def given(self) -> Ways:
-        """Where the prefixes lead by the routes that were made last."""
-        return self._given
+    # -- what one lease or one question changes --------------------------------------------------------------
+
+    def follow(self, servers: dhcp6.Wanted, heard: Iterable[Heard]) -> set[str] | None:
+        """The prefixes that another router has since the last time, or one that was heard elsewhere; None:
+        all have to be looked at. Raises a `Problem`."""
+        touched, pools = self.hear(heard), _pools_of(servers)
+        delegating = [spec for spec in servers.values() if spec.delegates]
+        number, changes = self._leases.since(self._number)
+        is_whole = pools != self._pools or number - self._number > len(changes)
+        held = list(self._leases.held().values()) if is_whole else []
+        with self._lock:
+            if is_whole:
+                self._leased, self._prefixes = {}, {}
+                for lease in held:
+                    self._lease(lease, delegating)
+                self._forget_others()
+            for change in () if is_whole else changes:
+                if change.lease.is_prefix:
+                    touched.add(change.lease.address)
+                    self._end(change.lease.address)
+                    if change.what == "came":
+                        self._lease(change.lease, delegating)
+        self._number, self._pools = number, pools
+        return None if is_whole else touched
+
+    def given(self) -> Mapping[str, Way]:
+        """Where the prefixes lead."""
+        with self._lock:
+            return {prefix: self._way(client) for prefix, client in self._leased.items()}
+
+    def route_to(self, prefix: str) -> RouteSpec | None:
+        with self._lock:
+            client = self._leased.get(prefix)
+            return None if client is None else _route(prefix, self._way(client))
 
     def routes_of(self, server: dhcp6.Server6Spec) -> dict[str, RouteSpec]:
-        """By prefix the routes that were made last to what a server delegated."""
+        """By prefix the routes to what a server delegated."""
+        made = ((prefix, _route(prefix, way)) for prefix, way in self.given().items())
         return {
-            prefix: _route(prefix, ifname, address)
-            for prefix, (ifname, address) in self._given.items()
-            if address is not None and ifname == server.ifname and server.gave(prefix)
+            prefix: route
+            for prefix, route in made
+            if route is not None and route.interface == server.ifname and server.gave(prefix)
         }
 
-    def is_given(self, ways: Ways) -> bool:
-        """Whether the routes are these."""
-        return ways == self._given
-
-    def version(self) -> int:
-        """A number that changes with the leases. Raises a `Problem`."""
-        return self._leases.version()
-
-    def hear(self, heard: Iterable[Heard]) -> None:
-        """Who asked, and from where."""
+    def hear(self, heard: Iterable[Heard]) -> set[str]:
+        """Who asked, and from where; the prefixes of those that asked from elsewhere before."""
+        touched: set[str] = set()
         with self._lock:
             for one in heard:
                 client = (one.ifname, one.duid)
-                self._heard[client] = one.address
-                self._heard.move_to_end(client)
-                if len(self._heard) > MOST_HEARD:
-                    self._heard.popitem(last=False)
+                if client not in self._prefixes:
+                    self._remember(client, one.address)
+                elif self._kept.get(client) != one.address:
+                    self._kept[client], self._is_saved = one.address, False
+                    touched |= self._prefixes[client]
+        return touched
 
-    def note(self, servers: dhcp6.Wanted) -> None:
-        """Keep of those that asked the ones that have a prefix, and nobody else."""
-        ways = self.clients(servers)
-        with self._lock:
-            kept = {client: self._heard.get(client) or self._kept.get(client) for client in ways}
-            kept_now = {client: address for client, address in kept.items() if address is not None}
-            if kept_now == self._kept:
-                return
-            self._kept = kept_now
-        _write(self._path, kept_now)
+    def _way(self, client: Client) -> Way:
+        return client[0], self._kept.get(client)
 
-    def clients(self, servers: dhcp6.Wanted) -> dict[Client, str]:
-        """Who has a prefix, and their hardware addresses as far as Kea knows them. Raises a `Problem`."""
-        delegating = [spec for spec in servers.values() if spec.delegates]
-        return {
-            (spec.ifname, lease.client_id): lease.mac
-            for lease in (self._leases.held() if delegating else {}).values()
-            if lease.is_prefix
-            for spec in delegating
-            if spec.gave(lease.address)
-        }
-
-    def look_for(self, servers: dhcp6.Wanted) -> None:
-        """Clients that nobody heard, among the neighbours. Raises a `Problem`."""
-        clients = self.clients(servers)
-        with self._lock:
-            missing = {
-                client: mac.replace(":", "")
-                for client, mac in clients.items()
-                if mac and client not in self._kept and client not in self._heard
-            }
-        if not missing:
+    def _lease(self, lease: Lease, delegating: Sequence[dhcp6.Server6Spec]) -> None:
+        client = _client(lease, delegating)
+        if client is None:
             return
+        self._leased[lease.address] = client
+        self._prefixes.setdefault(client, set()).add(lease.address)
+        address = self._heard.pop(client, None)
+        if address is not None:
+            self._kept[client], self._is_saved = address, False
+
+    def _forget_others(self) -> None:
+        """Who has no prefix any more is not kept."""
+        kept = {client: address for client, address in self._kept.items() if client in self._prefixes}
+        if len(kept) < len(self._kept):
+            self._kept, self._is_saved = kept, False
+
+    def _end(self, prefix: str) -> None:
+        client = self._leased.pop(prefix, None)
+        if client is None:
+            return
+        self._prefixes[client].discard(prefix)
+        if not self._prefixes[client]:
+            del self._prefixes[client]
+            address = self._kept.pop(client, None)
+            if address is not None:  # it may be given another one in a moment
+                self._is_saved = False
+                self._remember(client, address)
+
+    def _remember(self, client: Client, address: str) -> None:
+        self._heard[client] = address
+        self._heard.move_to_end(client)
+        if len(self._heard) > MOST_HEARD:
+            self._heard.popitem(last=False)
+
+    def save(self) -> None:
+        """Keep where those are that have a prefix, and nobody else."""
+        with self._lock:
+            if self._is_saved:
+                return
+            kept, self._is_saved = dict(self._kept), True
+        _write(self._path, kept)
+
+    # -- those that nobody heard -----------------------------------------------------------------------------
+
+    def look_for(self) -> Iterator[Heard]:
+        """Clients that nobody heard, among the neighbours. Raises a `Problem`."""
+        with self._lock:
+            silent = {prefix: client for prefix, client in self._leased.items() if client not in self._kept}
+        if not silent:
+            return
+        held = self._leases.held()
+        macs = {client: held[prefix].mac for prefix, client in silent.items() if prefix in held}
+        missing = {client: mac.replace(":", "") for client, mac in macs.items() if mac}
         at: dict[tuple[int, str], list[str]] = {}
         for one in neighbours():
             address = IPv6Address(one.address) if one.family == socket.AF_INET6 else None
@@ -160,7 +213,7 @@ class PrefixRoutes:
         for (ifname, duid), mac in missing.items():
             found = at.get((_index(ifname), mac), [])
             if len(found) == 1:
-                self.hear([Heard(ifname, duid, found[0])])
+                yield Heard(ifname, duid, found[0])
 
 
 class PrefixFollower:
@@ -170,16 +223,15 @@ class PrefixFollower:
         self,
         routes: PrefixRoutes,
         servers: Callable[[], dhcp6.Wanted],
-        follow: Callable[[Callable[[], bool]], None],
+        follow: Callable[[Collection[str] | None], None],
     ) -> None:
-        """`servers` are those that run; `follow(note)` brings what changed to the kernel where `note` says
-        that something did."""
+        """`servers` are those that run; `follow(prefixes)` brings the routes to these to the kernel, of None
+        all."""
         self._routes = routes
         self._servers = servers
         self._follow = follow
         self._ear: Dhcp6Ear | None = None
         self._turns = 0
-        self._seen: tuple[object, int] = (None, 0)
         self._loop = Loop("prefix-routes", self._turn, first_s=PERIOD_S, again_s=PERIOD_S)
 
     def start(self) -> None:
@@ -196,18 +248,14 @@ class PrefixFollower:
             return PERIOD_S
         if self._ear is None:
             self._ear = Dhcp6Ear()
-        heard, version = list(self._ear.heard()), self._routes.version()
-        is_due = self._turns % NEIGHBOURS_EACH == 0
+        heard = list(self._ear.heard())
+        if self._turns % NEIGHBOURS_EACH == 0:
+            heard += self._routes.look_for()
         self._turns += 1
-        if not heard and not is_due and servers == self._seen[0] and version == self._seen[1]:
-            return PERIOD_S
-        self._seen = (servers, version)
-        self._routes.hear(heard)
-        if is_due:
-            self._routes.look_for(servers)
-        self._routes.note(servers)
-        if not self._routes.is_given(self._routes.ways(servers)):
-            self._follow(lambda: True)
+        touched = self._routes.follow(servers, heard)
+        if touched is None or touched:
+            self._follow(touched)
+        self._routes.save()
         return PERIOD_S
 
     def _close(self) -> None:
@@ -216,8 +264,28 @@ class PrefixFollower:
             self._ear = None
 
 
-def _route(prefix: str, ifname: str, address: str) -> RouteSpec:
-    return RouteSpec(f"delegated/{prefix}", prefix, address, ifname, False, DISTANCE)
+def id_of(prefix: str) -> str:
+    """Of the route to a delegated prefix."""
+    return f"delegated/{prefix}"
+
+
+def _route(prefix: str, way: Way | None) -> RouteSpec | None:
+    if way is None or way[1] is None:
+        return None
+    return RouteSpec(id_of(prefix), prefix, way[1], way[0], False, DISTANCE)
+
+
+def _client(lease: Lease, delegating: Sequence[dhcp6.Server6Spec]) -> Client | None:
+    """Who has a delegated prefix; None of another lease."""
+    if not lease.is_prefix:
+        return None
+    spec = next((spec for spec in delegating if spec.gave(lease.address)), None)
+    return None if spec is None else (spec.ifname, lease.client_id)
+
+
+def _pools_of(servers: dhcp6.Wanted) -> object:
+    """Whatever says which prefix is of which server."""
+    return {name: (spec.ifname, spec.prefixes) for name, spec in servers.items() if spec.delegates}
 
 
 def _index(ifname: str) -> int:

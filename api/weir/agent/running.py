@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from itertools import islice
@@ -27,6 +27,7 @@ from weir.model.objects import Kind
 from weir.model.packed_changes import PackedChanges, outlines_of
 from weir.model.problem import Finding, Invalid, Problem
 from weir.model.rules import rewrites_queues, validate
+from weir.parts import ROUTES
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +123,17 @@ class RunningConfiguration:
         with self.lock:
             if note() and self._loaded:
                 self._sync(self.executor.looking_at("leases"), "prefix")
+
+    def follow_prefixes(self, prefixes: Collection[str] | None) -> None:
+        """Routers behind have been given these prefixes, or have them no more; None: look at all. That is no
+        drift."""
+        with self.lock:
+            if not self._loaded:
+                return
+            if prefixes is None:
+                self._sync((ROUTES.name,), "prefix")
+            else:
+                self._noted(self.executor.follow_prefixes(self.compiled, prefixes), (ROUTES.name,), "prefix")
 
     def follow_uplinks(self, *, moved: bool) -> None:
         """What is known of uplinks has changed, and with `moved` which one is first: what passes beside the
@@ -327,7 +339,9 @@ class RunningConfiguration:
 
     def _sync(self, parts: Iterable[str] | None, occasion: str) -> Synced:
         chosen = tuple(self.executor.stages if parts is None else parts)
-        synced = self.executor.sync(self.compiled, chosen)
+        return self._noted(self.executor.sync(self.compiled, chosen), chosen, occasion)
+
+    def _noted(self, synced: Synced, chosen: tuple[str, ...], occasion: str) -> Synced:
         self.drift.note(synced, occasion, chosen)
         self._state = self.drift.state
         return synced

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from weir.agent.delegations import Delegations
 from weir.agent.leases import Leases
-from weir.agent.prefix_routes import PrefixRoutes
+from weir.agent.prefix_routes import PrefixRoutes, id_of
 from weir.agent.uplinks import Uplinks
 from weir.backends.backend import TOLD, Backend, Comparison, Look, PartBackend
-from weir.backends.routes import RoutesBackend
+from weir.backends.routes import RoutesBackend, RoutesDifference
 from weir.backends.tables import PackedTables, TablesBackend, TablesDifference
 from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
 from weir.kinds.dhcp6_server import Dhcpv6Server
@@ -29,6 +29,7 @@ from weir.parts.effect import Effect, Sessions
 from weir.parts.explained import Line
 from weir.parts.network import NetworkSpec
 from weir.parts.part import moved_over
+from weir.parts.routes import RouteSpec
 
 W = TypeVar("W")
 D = TypeVar("D")
@@ -273,6 +274,19 @@ class RoutesStage(PartStage):
             yield from super().jobs(execution)
         else:
             yield Job(self, quick)
+
+    def follow(self, prefixes: Iterable[str]) -> Job | None:
+        """What the leases of these prefixes change; None: all routes have to be compared."""
+        assert self._prefixes is not None, "somebody follows them"
+        delta: Delta[RouteSpec] = Delta()
+        for prefix in sorted(prefixes):
+            old, new = self._routes.asked_of(id_of(prefix)), self._prefixes.route_to(prefix)
+            if new is None and old is not None:
+                delta.removed.append(old)
+            elif new is not None and new != old:
+                delta.set.append((old, new))
+        quick = self._routes.diff_changed(delta, is_due=False) if delta else RoutesDifference()
+        return None if quick is None else Job(self, quick)
 
 
 class UplinksStage(PartStage):

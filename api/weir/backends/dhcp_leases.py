@@ -127,5 +127,5 @@ def _place(address: str) -> Place:
 
 
 def _host(lease: Lease) -> str:
-    """Whose it is: a client of DHCPv6 may have no MAC address that Kea knows."""
-    return lease.mac or lease.client_id
+    """Whose it is: a client of DHCPv6 may have no MAC address; a prefix is its DUID's."""
+    return lease.client_id if lease.is_prefix else lease.mac or lease.client_id

@@ -62,10 +62,10 @@ class Daemons(Protocol):
 class RoutesDifference:
     """FRR's configuration lines, copies to be made or removed, and the kernel's own entries."""
 
-    add: tuple[str, ...]
-    remove: tuple[str, ...]
-    copy: frozenset[KernelRoute]
-    forget: frozenset[KernelRoute]
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    copy: frozenset[KernelRoute] = frozenset()
+    forget: frozenset[KernelRoute] = frozenset()
     put: frozenset[Entry] = frozenset()
     drop: frozenset[Entry] = frozenset()
     follow: frozenset[Entry] = frozenset()
@@ -147,10 +147,11 @@ class RoutesBackend:
             self._identity, self._since_s, self._lines = identity, self._now_s(), None
         return self._now_s() - self._since_s >= SETTLED_S
 
-    def _known(self) -> tuple[set[str] | None, bool]:
+    def _known(self, *, is_due: bool = True) -> tuple[set[str] | None, bool]:
         """FRR's lines if they are known, and whether more than what changed has to be looked at. The kernel's
-        routes are followed with it."""
-        if self._lines is None or self._now_s() - self._looked_s >= WHOLE_LOOK_S or self._frr.down_reason():
+        routes are followed with it. With `is_due` False nothing is looked at because of its time alone."""
+        is_due = is_due and self._now_s() - self._looked_s >= WHOLE_LOOK_S
+        if self._lines is None or is_due or self._frr.down_reason():
             return None, True
         if not self._kernel.follow():
             self._look_at_kernel()
@@ -206,11 +207,15 @@ class RoutesBackend:
         self._waiting = (self._waiting - places) | waiting
         return put, drop, follow
 
-    def diff_changed(self, delta: Delta[RouteSpec]) -> RoutesDifference | None:
+    def asked_of(self, name: str) -> RouteSpec | None:
+        """The route that was asked for last, by its id."""
+        return self._asked.spec(name)
+
+    def diff_changed(self, delta: Delta[RouteSpec], *, is_due: bool = True) -> RoutesDifference | None:
         """By what a plan says, without comparing anything else. None: it has to be compared, as something may
-        be another than it was left."""
+        be another than it was left, or (not with `is_due` False) was not looked at for a while."""
         self._is_settled()
-        held, is_whole = self._known()
+        held, is_whole = self._known(is_due=is_due)
         if held is None or is_whole or self._open is None or not self._asked.fits(delta):
             return None
         gone = [*(old for old, _ in delta.set if old is not None), *delta.removed]

@@ -42,6 +42,9 @@ class Asked:
         self.own: dict[Place, Entry] = {}
         self._moved: set[Place] = set()
 
+    def spec(self, name: str) -> RouteSpec | None:
+        return self._specs.get(name)
+
     def become(self, wanted: Mapping[str, RouteSpec]) -> None:
         if wanted is not self._whole and self._specs != wanted:
             self.move(delta_of(self._specs, wanted))

@@ -115,6 +115,14 @@ class Server6Spec:
         yield from (pool.prefix for pool in self.prefix_pools if is_whole or pool.origin is None)
         yield from (one.prefix for one in self.reserved if one.prefix is not None)
 
+    @property
+    def prefixes(self) -> tuple[object, ...]:
+        """Which prefixes it gives, whatever else it says."""
+        return (
+            *((pool.prefix, pool.length) for pool in self.prefix_pools),
+            *(one.prefix for one in self.reserved if one.prefix is not None),
+        )
+
     def gave(self, prefix: str) -> bool:
         """Whether it delegates a prefix, by what is configured now."""
         asked = parse_prefix(prefix)
