@@ -7,7 +7,7 @@ from ipaddress import ip_interface
 
 from weir.formats.identity import slug
 from weir.formats.quantity import truth
-from weir.formats.routeros.menus import ipv6
+from weir.formats.routeros.menus import ipv6, pcc
 from weir.formats.routeros.menus.convert import (
     COMMON,
     flag,
@@ -137,6 +137,8 @@ _EVERYTHING = {"/ip route": "0.0.0.0/0", "/ipv6 route": "::/0"}
 
 
 def _route(router: Router, row: Row) -> None:
+    if pcc.takes_route(router, row):
+        return
     table, kind = row.get("table", "main"), row.get("type", "unicast")
     body: Json = {"destination": row.get("destination") or _EVERYTHING[row.menu.path]}
     if table != "main":

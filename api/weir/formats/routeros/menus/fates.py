@@ -30,7 +30,6 @@ FATES: Mapping[str, str] = {
     "/ip dns forwarders": "Add DNS forwards by hand: their servers are named where they are used.",
     "/ip firewall connection": "Weir's connection tracking is set by its tuning.",
     "/ip firewall layer7-protocol": "Weir matches no contents of packets.",
-    "/ip firewall mangle": "Weir marks no packets and connections.",
     "/ip hotspot": "Weir has no hotspot.",
     "/ip ipsec": "Weir has no IPsec yet.",
     "/ip kid-control": "Weir has no schedules for hosts.",
