@@ -98,9 +98,9 @@ describe("the leases", () => {
     ];
     renderAt("/leases");
     const row = await rowOf(part.address);
-    expect(row.textContent).toContain("to fe80::1 on lan0, part of 2001:db8:f000::/56 of wan0");
+    expect(row.textContent).toContain("fe80::1 on lan0part of 2001:db8:f000::/56 of wan0");
     expect(within(row).queryByRole("link", { name: "Make static" })).toBeNull();
-    expect((await rowOf("2001:db8:f000:90::/60")).textContent).toContain("not routed yet");
+    expect((await rowOf("2001:db8:f000:90::/60")).textContent).toContain("not known yet");
   });
 
   it("start a queue for their address", async () => {

@@ -89,7 +89,7 @@ function Pages({
           onClick={onClose}
         >
           <item.icon size={17} stroke={1.6} aria-hidden="true" />
-          <span>{item.label}</span>
+          <span className={classes.label}>{item.label}</span>
           <Mark ills={here} />
         </Link>
         <PinButton view={{ name: item.label, at: pathOf(item) }} pins={pins} />

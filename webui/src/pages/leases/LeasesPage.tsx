@@ -30,9 +30,10 @@ export default function LeasesPage() {
     refetchInterval: AGAIN_MS,
   });
   const may = useMay("write");
-  const columns = useMemo(() => leaseColumns(may), [may]);
   const [first] = query.data?.pages ?? [];
   const leases = query.data?.pages.flatMap((page) => page.items) ?? [];
+  const routed = query.data?.pages.some((page) => page.items.some(isPrefix)) ?? false;
+  const columns = useMemo(() => leaseColumns(may, routed), [may, routed]);
   const made = leases.find((lease) => lease.address === make);
   const kind = made && isIPv6(made) ? "dhcpv6-reservation" : "dhcp-reservation";
   const declared = DECLARED.get(kind);

@@ -17,17 +17,12 @@ export const isIPv6 = (lease: GivenLease): boolean => lease.address.includes(":"
 /** Whether it is a prefix, which a router behind has. */
 export const isPrefix = (lease: GivenLease): boolean => lease.address.includes("/");
 
-/** `may`: whether the reader can make a reservation or a queue of a lease. */
-export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
+/** `may`: whether the reader can make a reservation or a queue of a lease; `routed`: whether there are prefixes. */
+export const leaseColumns = (may: boolean, routed: boolean): readonly Column<GivenLease>[] => [
   {
     id: "address",
     title: "Address",
-    render: (lease) => (
-      <>
-        <span className="mono nowrap">{lease.address}</span>
-        {isPrefix(lease) ? <div className="dim">{wayOf(lease)}</div> : null}
-      </>
-    ),
+    render: (lease) => <span className="mono nowrap">{lease.address}</span>,
   },
   { id: "hostname", title: "Host name", wide: true, render: (lease) => lease.hostname },
   {
@@ -48,16 +43,24 @@ export const leaseColumns = (may: boolean): readonly Column<GivenLease>[] => [
       </Link>
     ),
   },
+  ...(routed ? [{ id: "routed", title: "Routed to", render: wayOf }] : []),
   { id: "left", title: "Holds for", numeric: true, render: leftOf },
   { id: "reservation", title: "Static", render: (lease) => reservationOf(lease, may) },
   ...(may ? [{ id: "queue", title: "Queue", render: makeQueue }] : []),
 ];
 
 /** Of a prefix where it is routed to, and whose part it is. */
-const wayOf = (lease: GivenLease): string => {
-  const to = lease.gateway === null ? "not routed yet" : `to ${lease.gateway} on ${lease.interface}`;
-  return lease.origin === null ? to : `${to}, part of ${lease.origin}`;
-};
+function wayOf(lease: GivenLease) {
+  if (!isPrefix(lease)) return null;
+  return (
+    <div>
+      <div className="nowrap">
+        {lease.gateway === null ? "not known yet" : `${lease.gateway} on ${lease.interface}`}
+      </div>
+      {lease.origin === null ? null : <div className="dim nowrap">part of {lease.origin}</div>}
+    </div>
+  );
+}
 
 /** The reservation of the address; where there is none, the way to one. */
 function reservationOf(lease: GivenLease, may: boolean) {
