@@ -37,6 +37,9 @@ install -D -m 0644 "${WEIR_KEYRING:-$root/build/keys/keyring.pem}" "$target/etc/
 # Tuning is data that the agent reads (docs/adr/0053).
 install -D -m 0644 "$root/board/tuning.toml" "$target/usr/share/weir/tuning.toml"
 
+# NumPy's own tests: 2.6 MB of each slot and of each bundle.
+rm -rf "$target"/usr/lib/python3*/site-packages/numpy/{,*/}tests
+
 # Buildroot puts GRUB's folders into the system, but not its boot sector among the images: the sector goes there, and of the
 # rest the router needs grub-editenv only.
 sector=$target/usr/lib/grub/i386-pc/boot.img
