@@ -17,9 +17,9 @@ _MODULES = ("/usr/lib/frr/modules", "/usr/lib/*-linux-gnu/frr/modules")
 PROTOCOLS = ("bfdd", "bgpd", "ospfd")
 
 
-def daemons(run_dir: Path, state_dir: Path, programs: Path = FOLDER) -> dict[str, Daemon]:
+def daemons(run_dir: Path, folder: Path, programs: Path = FOLDER) -> dict[str, Daemon]:
     """By name; none of them is started by this."""
-    return {name: _daemon(name, run_dir, state_dir / "daemons" / name, programs) for name in PROTOCOLS}
+    return {name: _daemon(name, run_dir, folder / name, programs) for name in PROTOCOLS}
 
 
 def _daemon(name: str, run_dir: Path, folder: Path, programs: Path) -> Daemon:

@@ -58,7 +58,7 @@ from weir.agent.lease_names import LeaseNames
 from weir.agent.leases import Leases
 from weir.agent.log_lines import LogLines
 from weir.agent.log_tail import LogTail
-from weir.agent.options import lasting, state_folder
+from weir.agent.options import daemon_folder, lasting, state_folder
 from weir.agent.outside import Outside
 from weir.agent.packet_sizes import Merging
 from weir.agent.prefix_routes import PrefixFollower
@@ -230,7 +230,7 @@ def _executor(
         delegations=Delegations(state_dir / "delegations.json", lasting(options) / "subnets.json"),
         known_uplinks=Uplinks(state_dir / "uplinks.json"),
         uplinks=UplinksBackend(links),
-        ntp=NtpBackend(state_dir / "daemons" / "ntp", sets_clock=options.sets_clock),
+        ntp=NtpBackend(daemon_folder(state_dir) / "ntp", sets_clock=options.sets_clock),
     )
 
 

@@ -19,6 +19,7 @@ from weir.adapters import modules
 from weir.adapters.daemon import Daemon
 from weir.adapters.netlink import Link, Links
 from weir.adapters.pppd import REFUSED, Said, Sessions, failure, parent_of, read_said
+from weir.agent.options import daemon_folder
 from weir.agent.secrets import Secrets
 from weir.backends.pppoe import PppoeBackend
 from weir.loop import Loop
@@ -211,7 +212,7 @@ def _obstacle(parent: str, link: Link | None) -> str:
 
 def opened(state_dir: Path, links: Links, stack: ExitStack, is_unit: bool) -> Dialler:
     """A dialler that dials, until `stack` ends."""
-    found = Dialler(Sessions(state_dir / "daemons" / "pppoe", is_unit=is_unit), links.links)
+    found = Dialler(Sessions(daemon_folder(state_dir) / "pppoe", is_unit=is_unit), links.links)
     found.start()
     stack.callback(found.stop)
     return found

@@ -15,14 +15,20 @@ from typing import IO
 from weir.adapters.bpffs import is_bpffs, mount_bpffs
 from weir.adapters.datapath import Datapath
 from weir.adapters.modules import load_flow_tables
+from weir.agent.options import daemon_folder
 from weir.model.limits import MAX_DOMAIN
 from weir.model.problem import Unavailable
 
 
 def only_one(state_dir: Path) -> IO[str]:
-    """The lock that one agent holds. Raises `Unavailable` when another one does."""
+    """The lock that one agent holds, in a folder that is made if need be, with that of the daemons: their
+    users go through both, whatever the umask. Raises `Unavailable` when another agent holds it."""
     try:
-        state_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if not state_dir.exists():
+            state_dir.mkdir(parents=True)
+            state_dir.chmod(0o755)
+        daemon_folder(state_dir).mkdir(exist_ok=True)
+        daemon_folder(state_dir).chmod(0o755)
         handle = (state_dir / "agent.lock").open("w")
     except OSError as error:
         raise Unavailable(f"{state_dir} cannot be used: {error.strerror}") from error

@@ -10,7 +10,7 @@ from typing import Any
 
 from weir.agent.configuration import Configuration
 from weir.agent.lease_names import Asked, LeaseNames
-from weir.agent.options import lasting, state_folder
+from weir.agent.options import daemon_folder, lasting, state_folder
 from weir.agent.prefix_routes import PrefixFollower, PrefixRoutes
 from weir.backends.announcing import AnnouncingBackend
 from weir.backends.autoconf import AutoconfBackend
@@ -42,7 +42,7 @@ class HostServices:
     def of(cls, options: argparse.Namespace) -> HostServices:
         """None of them is started before something of it is configured."""
         state_dir, lasts = state_folder(options), lasting(options)
-        folder, is_unit = state_dir / "daemons", options.sets_clock
+        folder, is_unit = daemon_folder(state_dir), options.sets_clock
         leases, relayed = LeaseTable(), "dhcp-relayed"
         return cls(
             leases,

@@ -20,9 +20,13 @@ from weir.agent.options import parser, state_folder
 from weir.agent.store_process import StoreProcess
 from weir.model.problem import Problem, Unavailable
 
+PRIVATE = 0o077
+"""umask(2), as the unit has it, wherever the agent runs: what others may read or enter gets its mode apart."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point. 0 after SIGTERM, 1 with one sentence on standard error when it cannot start."""
+    os.umask(PRIVATE)
     options = parser().parse_args(argv)
     logs.configure(options.log_level)
     memory.prepare()

@@ -73,6 +73,11 @@ def state_folder(options: argparse.Namespace) -> Path:
     return Path(options.state_dir or options.socket.parent)
 
 
+def daemon_folder(state_dir: Path) -> Path:
+    """Where each daemon that the agent starts has a folder. Those have users of their own."""
+    return state_dir / "daemons"
+
+
 def lasting(options: argparse.Namespace) -> Path:
     """A folder of root's own that lasts, where there is one."""
     folder = options.last_good.parent if options.last_good else options.state_dir

@@ -15,7 +15,7 @@ from weir.adapters.web_server import WebServer
 from weir.agent.alerts import Alerts
 from weir.agent.fetching import Fetching
 from weir.agent.log_targets import LogTargets
-from weir.agent.options import lasting, state_folder
+from weir.agent.options import daemon_folder, lasting, state_folder
 from weir.agent.orders import Orders
 from weir.agent.secrets import Secrets
 from weir.agent.ssh_tickets import SshTickets
@@ -51,7 +51,7 @@ class Outside:
         self.certificates = shown = CertificatesBackend(
             lasting(options) / "certificates", opened, _web_server(options)
         )
-        folder = state_folder(options) / "daemons" / "ssh"
+        folder = daemon_folder(state_folder(options)) / "ssh"
         ssh = SshBackend(folder, lasting(options), is_unit=options.sets_clock)
         lists = KeptLists(lasting(options) / "fetched-sets")
         self.fetching = Fetching(fetched := FetchedBackend(), lists, str(options.ca_bundle))

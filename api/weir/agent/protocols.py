@@ -14,6 +14,7 @@ from weir.adapters.frr import Frr
 from weir.adapters.netlink import Links
 from weir.agent.configuration import Configuration
 from weir.agent.kept_routes import KeptRoutes
+from weir.agent.options import daemon_folder
 from weir.agent.secrets import Secrets
 from weir.backends import bgp_sessions, ospf_restart, ospf_sessions
 from weir.backends.backend import Look
@@ -31,7 +32,7 @@ def backend(run_dir: Path, state_dir: Path, frr: Frr, links: Links, secrets: Sec
     """What FRR does beside static routes."""
     return RoutingBackend(
         frr,
-        frr_daemons.daemons(run_dir, state_dir),
+        frr_daemons.daemons(run_dir, daemon_folder(state_dir)),
         lambda place, value: secrets.key.open(place, value),
         partial(_effects, frr),
         {"ospfd": partial(ospf_restart.revive, frr, links)},
