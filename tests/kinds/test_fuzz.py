@@ -52,6 +52,7 @@ from weir.fields import (
     Vlans,
     Whole,
     Word,
+    ZoneName,
 )
 from weir.formats.csv import HEADER
 from weir.kinds.declaration import Declaration
@@ -119,6 +120,7 @@ class Chest(ConfigObject):
     lock: Annotated[Lock | None, Group(Lock)] = None
     secret: Annotated[str | None, Secret(1, 20)] = None
     size: Annotated[str, Quantity(20, pattern="[0-9]+[KM]?")] = "1K"
+    clock: Annotated[str | None, ZoneName()] = None
     position: Annotated[int, Position()] = 0
 
 

@@ -21,7 +21,7 @@ from weir.agent.store_process import StoreProcess
 from weir.model.problem import Problem, Unavailable
 
 PRIVATE = 0o077
-"""umask(2), as the unit has it, wherever the agent runs: what others may read or enter gets its mode apart."""
+"""umask(2), as the unit has it, wherever the agent runs; what others may read or enter gets its own mode."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
