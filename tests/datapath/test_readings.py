@@ -62,7 +62,7 @@ def read_all(counters: Counters, queues: int = QUEUES) -> tuple[np.ndarray[Any, 
     lines = (queues + 1) * 2
     starts = range(0, lines, CHUNK_LINES)
     figures = np.concatenate([counters.read(start, min(start + CHUNK_LINES, lines)) for start in starts])
-    worst_us = counters.worst_us(lines, time.monotonic_ns())
+    worst_us = counters.worst_us(lines)
     assert worst_us is not None
     return figures, worst_us
 
