@@ -22,7 +22,7 @@ from weir.model.limits import DAYS
 from weir.model.objects import NO_TOTAL, Queue, TimeWindow, Total
 from weir.model.pair import Pair
 from weir.model.problem import Invalid
-from weir.store.rows import decode, encode
+from weir.store.bodies import decode, encode
 
 KIND = DECLARED["queue"]
 

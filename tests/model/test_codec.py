@@ -15,7 +15,7 @@ from weir.model.codec import from_json, merge_patch, patched, to_json, to_stored
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject, Kind, Pair, Queue, TimeWindow
 from weir.model.problem import Invalid
-from weir.store.rows import encode
+from weir.store.bodies import encode
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -17,7 +17,7 @@ from weir.model.codec import from_json
 from weir.model.document import Document
 from weir.model.rule import View
 from weir.parts.sets import head_of
-from weir.store.rows import encode
+from weir.store.bodies import encode
 from weir.wire.protocol import decode
 
 ITEM = SetEntry("e7", "blocked", "192.0.2.0/24")

@@ -15,7 +15,7 @@ from weir.agent.states import Learn, States
 from weir.model.codec import from_json
 from weir.model.problem import ApplyFailed, Conflict, Invalid
 from weir.store import ConfigStore
-from weir.store.rows import encode
+from weir.store.bodies import encode
 from weir.wire.protocol import NOT_PREPARED, encode_line
 from weir.wire.server import AgentServer, Answer, Handler, Peer
 

@@ -22,9 +22,9 @@ from weir.model.interface import Interface
 from weir.model.objects import ConfigObject, Pair
 from weir.model.problem import Conflict, Invalid, NotFound
 from weir.store import ConfigStore, Listing, Pending, checkpoint, versions
+from weir.store.bodies import decode, encode
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.store.listing import Totals, page
-from weir.store.rows import decode, encode
 from weir.store.sums import row_sum
 from weir.store.versions import ChangedVersions, lines_of
 from weir.wire.protocol import Lines

@@ -70,7 +70,7 @@ from weir.agent.sending import Sending
 from weir.agent.sharing import Sharing
 from weir.agent.states import States, joined
 from weir.agent.store_client import StoreClient
-from weir.agent.store_process import StoreProcess
+from weir.agent.store_process import StoreProcesses
 from weir.agent.updates import Updates
 from weir.agent.uplink_monitor import UplinkMonitor
 from weir.agent.uplinks import Uplinks
@@ -99,14 +99,14 @@ from weir.wire.server import AgentServer, Handler, Peer
 log = logging.getLogger(__name__)
 
 
-def run(options: argparse.Namespace, called: MachineName, process: StoreProcess, stack: ExitStack) -> None:
-    """Until a signal ends it. `process` may run already. Raises `Problem` when it cannot start."""
+def run(options: argparse.Namespace, called: MachineName, stored: StoreProcesses, stack: ExitStack) -> None:
+    """Until a signal ends it. `stored` may run already. Raises `Problem` when it cannot start."""
     state_dir = state_folder(options)
     wait_for_signal = ground.signals(stack)
     links = stack.enter_context(closing(Links()))
     early.take_over(state_dir, links)
     capacity = Capacity(options.update_dir, options.capacity)
-    store = StoreClient(process)
+    store = StoreClient(stored)
     last_good = stack.enter_context(closing(LastGood(options.last_good or state_dir / "last-good.db")))
     datapath = ground.open_datapath(options, capacity.slots(partial(_queues, store, last_good)))
     stack.callback(datapath.close)

@@ -32,8 +32,8 @@ from weir.model.document import Change
 from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Invalid, Problem
 from weir.parts import TUNING
+from weir.store.bodies import encode
 from weir.store.clock import boot_id, boottime_ms, wall_ms
-from weir.store.rows import encode
 from weir.wire.protocol import Lines, encode_line
 from weir.wire.server import Answer, Handler, Peer
 

@@ -27,7 +27,7 @@ from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Problem
-from weir.store.rows import encode
+from weir.store.bodies import encode
 from weir.store.standin import copy_rows, empty_folder, obstacle
 from weir.store.sums import row_sum, wrapped
 

@@ -17,7 +17,7 @@ from weir import memory
 from weir.adapters.machine_name import MachineName
 from weir.agent import ground, logs
 from weir.agent.options import parser, state_folder
-from weir.agent.store_process import StoreProcess
+from weir.agent.store_process import StoreProcesses
 from weir.model.problem import Problem, Unavailable
 
 PRIVATE = 0o077
@@ -45,12 +45,12 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
         raise Unavailable("it configures the kernel and must be started as root")
     called = MachineName(is_ours=options.sets_name)  # before any thread starts
     stack.enter_context(ground.only_one(state_folder(options)))
-    process = stack.enter_context(closing(StoreProcess(options.database, options.api_uid or 0)))
-    process.begin()
+    processes = stack.enter_context(closing(StoreProcesses(options.database, options.api_uid or 0)))
+    processes.begin()
     # Loading it takes as long as that process needs until it answers.
     from weir.agent import assembly
 
-    assembly.run(options, called, process, stack)
+    assembly.run(options, called, processes, stack)
 
 
 if __name__ == "__main__":

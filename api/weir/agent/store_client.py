@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration as the agent sees it: through a process that has the rights of the files' owner.
+"""The configuration as the agent sees it: through processes that have the rights of the files' owner.
 
 Nothing that it answers is trusted more than the files are: objects go through the model's own parser, and
 there are limits in bytes and in time.
@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from weir.agent.store_process import ENDED, StoreProcess
+from weir.agent.store_process import ENDED, StoreProcesses
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Kind
@@ -35,8 +35,8 @@ class StoreClient:
     """Thread-safe. The methods of `ConfigStore` that the agent needs, with their errors; also `Unavailable`
     (`store-process`) when the process ended or kept silent."""
 
-    def __init__(self, process: StoreProcess) -> None:
-        self._process = process
+    def __init__(self, processes: StoreProcesses) -> None:
+        self._processes = processes
 
     def look(self) -> tuple[int, bytes]:
         """The head and its digest."""
@@ -69,18 +69,33 @@ class StoreClient:
         return _integer(answer, "head"), changes
 
     def pending(self) -> Pending | None:
-        return _pending(self._ask("pending", "pending"))
+        """While a change waits for its confirmation, the process that can undo it is there."""
+        found = _pending(self._ask("pending", "pending"))
+        writing = self._processes.of("write")
+        if found is not None:
+            writing.begin()
+        elif writing.channels["write"].in_use.acquire(blocking=False):
+            try:
+                writing.close()
+            finally:
+                writing.channels["write"].in_use.release()
+        return found
 
     def count(self, kind: Kind) -> int:
         return _integer(self._ask("read", "count", kind=kind), "count")
 
     def verify(self) -> list[Damage]:
-        return _damage(self._ask("verify", "verify"))
+        process = self._processes.of("verify")
+        with process.channels["verify"].in_use:
+            try:
+                return _damage(self._ask("verify", "verify"))
+            finally:
+                process.close()
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """Hold the store's write lock; COMMIT on leaving, ROLLBACK on any exception."""
-        with self._process.channels["write"].in_use:
+        with self._processes.of("write").channels["write"].in_use:
             begun = self._ask("write", "begin")
             try:
                 yield _Transaction(self, _integer(begun, "head"), _pending(begun))
@@ -125,9 +140,10 @@ class StoreClient:
 
     def _stream(self, name: str, method: str, answer: JsonObject, **params: Json) -> Iterator[list[Any]]:
         """The lists of an answer; what ends it goes into `answer`."""
-        channel = self._process.channels[name]
+        process = self._processes.of(name)
+        channel = process.channels[name]
         with channel.in_use:
-            self._process.require(channel)
+            process.require(channel)
             finished = False
             try:
                 channel.send({"method": method, **params})
@@ -144,7 +160,7 @@ class StoreClient:
                 ) from error
             finally:
                 if not finished:
-                    self._process.lose(channel)
+                    process.lose(channel)
         if "problem" in answer:
             raise problem_from_json(answer["problem"])
 

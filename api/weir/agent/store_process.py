@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process with the rights of the files' owner (`weir.agent.store_server`): its life, and its connections.
+"""The processes with the rights of the files' owner (`weir.agent.store_server`), and connections to them.
 
-Little is imported here: the agent starts this process first, and loads its own modules beside it.
+Little is imported here: the agent starts the first of them first, and loads its own modules beside it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,9 +23,9 @@ from weir.wire.protocol import Json, JsonObject, decode, encode_line
 
 log = logging.getLogger(__name__)
 
-CHANNELS = ("read", "write", "verify", "pending")
-"""Requests of one channel wait for each other; a status must not wait for a rollback or a whole look, and the
-rollback timer for nothing."""
+STANDING, WRITING, VERIFYING = ("read", "pending"), ("write",), ("verify",)
+"""The channels of each process. Requests of one channel wait for each other; a status must not wait for a
+rollback or a whole look, and the rollback timer for nothing."""
 MAX_LINE_BYTES = 16 << 20
 MAX_ANSWER_BYTES = 1 << 30
 TIMEOUT_S = 120.0
@@ -33,17 +33,37 @@ ENDED = "store-process"
 RESTART_AFTER_S = 0.5
 
 
-class StoreProcess:
-    """Thread-safe. When it ends, whatever the cause, the next request starts another one."""
+class StoreProcesses:
+    """Thread-safe. One process stays. Who writes, or looks through everything, needs twice the memory, so
+    those two run only when they are needed."""
 
     def __init__(self, database: Path, uid: int) -> None:
         """`uid`: whose the files are, whatever the files say. Nothing is started."""
+        self._all = tuple(StoreProcess(database, uid, names) for names in (STANDING, WRITING, VERIFYING))
+        self._of = {name: process for process in self._all for name in process.channels}
+
+    def of(self, channel: str) -> StoreProcess:
+        return self._of[channel]
+
+    def begin(self) -> None:
+        """Start the one that stays before the first request."""
+        self._all[0].begin()
+
+    def close(self) -> None:
+        for process in self._all:
+            process.close()
+
+
+class StoreProcess:
+    """Thread-safe. When it ends, whatever the cause, the next request starts another one."""
+
+    def __init__(self, database: Path, uid: int, channels: Sequence[str]) -> None:
         self._database = database
         self._uid = uid
         self._lock = threading.Lock()
-        self.channels = {name: Channel() for name in CHANNELS}
+        self.channels = {name: Channel() for name in channels}
         self._process: subprocess.Popen[bytes] | None = None
-        self._started_at = 0.0
+        self._started_at = -RESTART_AFTER_S
 
     @property
     def pid(self) -> int | None:
@@ -52,11 +72,13 @@ class StoreProcess:
     def begin(self) -> None:
         """Start it before the first request. Why it cannot be started is said to that request."""
         with suppress(Unavailable):
-            self.require(self.channels[CHANNELS[0]])
+            self.require(next(iter(self.channels.values())))
 
     def close(self) -> None:
+        """It is not needed any more; a request starts it again."""
         with self._lock:
             self._end()
+            self._started_at = -RESTART_AFTER_S
 
     def require(self, channel: Channel) -> None:
         """Start the process unless it runs. Raises `Unavailable` when it has just been started."""
@@ -78,10 +100,11 @@ class StoreProcess:
     def _start(self) -> None:
         theirs = [channel.connect() for channel in self.channels.values()]
         numbers = [end.fileno() for end in theirs]
+        named = [f"{name}={number}" for name, number in zip(self.channels, numbers, strict=True)]
         command = [sys.executable, "-m", "weir.agent.store_server", str(self._database)]
         try:
             self._process = subprocess.Popen(
-                [*command, str(self._uid), str(_gid(self._uid)), *map(str, numbers)],
+                [*command, str(self._uid), str(_gid(self._uid)), *named],
                 pass_fds=numbers,
                 stdin=subprocess.DEVNULL,
                 cwd="/",

@@ -4,6 +4,9 @@
 The API's user owns the files: it can put anything in their place, and shorten the shared memory that SQLite
 maps, and SIGBUS ends the process that reads it. That is this process and not the agent (docs/adr/0024). A
 request is a line; an answer is any number of lines that are lists, and a last one that is an object.
+
+What is read is handed on as it is stored. The modules that make objects are more than all the rest, so they
+are loaded only for who writes or looks through everything.
 """
 
 from __future__ import annotations
@@ -15,36 +18,46 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weir import memory
 from weir.model.problem import Problem, Unavailable
-from weir.store import ConfigStore, Pending, WriteTransaction, reading
-from weir.store.database import CONFIGURATION, Series
-from weir.store.rows import Damage
+from weir.store import reading
+from weir.store.database import CONFIGURATION, DEFAULT_WAIT_S, Database, Series
+from weir.store.rows import Damage, Pending
 from weir.store.standin import explained
 from weir.wire.channel import Closed, LineReader, send_all
 from weir.wire.protocol import Json, JsonObject, decode_line, encode_line, problem_to_json
+
+if TYPE_CHECKING:
+    from weir.store.transaction import WriteTransaction
 
 MAX_REQUEST_BYTES = 4096
 SEND_TIMEOUT_S = 120.0
 BATCH_BYTES = 1 << 18
 LARGE_BYTES = 4 << 20
 """What SQLite sorted for such an answer leaves as much behind."""
+LOADED_FOR = {"write": "weir.store.transaction", "verify": "weir.store.verifying"}
+"""What a process with such a channel loads before somebody waits for it."""
 
 
 def main(argv: Sequence[str]) -> None:
-    """`DATABASE UID GID FD...`: serve each descriptor, a connected socket, until it is closed."""
+    """`DATABASE UID GID CHANNEL=FD...`: serve each descriptor, a connected socket, until it is closed."""
     memory.prepare()
-    database, uid, gid, *descriptors = argv
+    database, uid, gid, *channels = argv
+    names, descriptors = zip(*(item.split("=") for item in channels), strict=True)
     series = CONFIGURATION.read()
     if int(uid) != os.geteuid():
         os.setgroups([])
         os.setresgid(int(gid), int(gid), int(gid))
         os.setresuid(int(uid), int(uid), int(uid))
     memory.keep_trimmed()
+    for name in LOADED_FOR.keys() & set(names):
+        import_module(LOADED_FOR[name])
     opened = _Opened(Path(database), series)
     threads = [
         threading.Thread(target=_Channel(opened, socket.socket(fileno=int(number))).serve)
@@ -58,24 +71,24 @@ def main(argv: Sequence[str]) -> None:
 
 
 class _Opened:
-    """The store, opened again when another file has its name."""
+    """The database, opened again when another file has its name."""
 
     def __init__(self, path: Path, series: Series) -> None:
         self._path = path
         self._series = series
         self._lock = threading.Lock()
-        self._store: ConfigStore | None = None
+        self._database: Database | None = None
         self._identity: tuple[int, int] | None = None
 
-    def store(self) -> ConfigStore:
+    def database(self) -> Database:
         with self._lock:
-            if self._store is None or self._identity != self._found():
-                self._store, self._identity = None, self._found()  # readers of the old one finish with it
+            if self._database is None or self._identity != self._found():
+                self._database, self._identity = None, self._found()  # readers of the old one finish with it
                 try:
-                    self._store = ConfigStore.open(self._path, series=self._series)
+                    self._database = Database(self._path, self._series, create=False)
                 except Unavailable as problem:
                     raise explained(self._path, problem) from problem
-            return self._store
+            return self._database
 
     def _found(self) -> tuple[int, int] | None:
         try:
@@ -136,22 +149,24 @@ class _Channel:
     def _send(self, data: bytes | bytearray) -> None:
         send_all(self._connection, bytes(data), time.monotonic() + SEND_TIMEOUT_S)
 
-    def _store(self) -> ConfigStore:
-        return self._opened.store()
+    def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A snapshot."""
+        return self._opened.database().reading()
 
     def _look(self, _request: JsonObject) -> Iterator[Json]:
         """The head and its digest."""
-        with self._store().snapshot() as connection:
+        with self._reading() as connection:
             yield _head(connection, reading.head(connection))
 
     def _digest(self, request: JsonObject) -> Iterator[Json]:
-        found = self._store().digest(request["revision"])
+        with self._reading() as connection:
+            found = reading.digest(connection, request["revision"])
         yield {"digest": None if found is None else found.hex()}
 
     def _load(self, _request: JsonObject) -> Iterator[Json]:
         """Kind, id and body of each object that is not damaged."""
         damage: list[Damage] = []
-        with self._store().snapshot() as connection:
+        with self._reading() as connection:
             number = reading.head(connection)
             for kind, object_id, _, body, _ in reading.bodies(connection, None, damage):
                 yield [kind, object_id, body]
@@ -161,24 +176,32 @@ class _Channel:
 
     def _changes(self, request: JsonObject) -> Iterator[Json]:
         """What turns revision `since` into `until` (None: the head)."""
-        with self._store().snapshot() as connection:
+        with self._reading() as connection:
             until = reading.head(connection) if request["until"] is None else request["until"]
             if until != request["since"]:
                 yield from map(list, reading.bodies_between(connection, request["since"], until))
             yield _head(connection, until)
 
     def _pending(self, _request: JsonObject) -> Iterator[Json]:
-        yield {"pending": _pending(self._store().pending())}
+        with self._reading() as connection:
+            yield {"pending": _pending(reading.pending(connection))}
 
     def _count(self, request: JsonObject) -> Iterator[Json]:
-        yield {"count": self._store().count(request["kind"])}
+        with self._reading() as connection:
+            yield {"count": reading.count(connection, request["kind"])}
 
     def _verify(self, _request: JsonObject) -> Iterator[Json]:
-        yield {"damage": [asdict(item) for item in self._store().verify()]}
+        from weir.store.verifying import verify
+
+        with self._reading() as connection:
+            yield {"damage": [asdict(item) for item in verify(connection)]}
 
     def _begin(self, _request: JsonObject) -> Iterator[Json]:
         """Take the write lock until `commit` or `abort`."""
-        self._transaction = self._held.enter_context(self._store().write())
+        from weir.store.transaction import WriteTransaction
+
+        connection = self._held.enter_context(self._opened.database().writing(DEFAULT_WAIT_S))
+        self._transaction = WriteTransaction(connection)
         yield {"head": self._transaction.head, "pending": _pending(self._transaction.pending())}
 
     def _roll_back(self, _request: JsonObject) -> Iterator[Json]:

@@ -27,8 +27,8 @@ from weir.service.configuration import ConfigService
 from weir.service.packed_edits import PackedEdits
 from weir.service.permissions import requires
 from weir.service.types import ABSENT, ANYTHING, Committed, Edit, Principal
+from weir.store.bodies import encode
 from weir.store.clock import wall_ms
-from weir.store.rows import encode
 from weir.wire.client import AgentClient
 
 FORMAT = "weir-backup"

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, Protocol
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Unavailable
+from weir.store.bodies import decode, encode
 from weir.store.database import large_cache
+from weir.store.decoding import checked
 from weir.store.inserting import insert
-from weir.store.reading import checked
-from weir.store.rows import ChangeCounts, decode, encode, etag_of
+from weir.store.rows import ChangeCounts, etag_of
 from weir.store.sums import row_sum
 
 STAGE = "INSERT INTO candidate_change (owner, kind, id, serial, seen_revision, body, sum, staged_at_ms)"

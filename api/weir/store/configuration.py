@@ -11,7 +11,7 @@ from pathlib import Path
 from weir.model.document import Change, Document
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Unavailable
-from weir.store import reading
+from weir.store import decoding, reading
 from weir.store.database import CONFIGURATION, DEFAULT_WAIT_S, Database, Series
 from weir.store.listing import Listing, Page, Totals, matching, page
 from weir.store.retention import require_complete
@@ -85,7 +85,7 @@ class ConfigStore:
         """
         with self._database.reading() as connection:
             number = reading.head(connection)
-            document = Document.packed(reading.objects(connection, None, damage))
+            document = Document.packed(decoding.objects(connection, None, damage))
             damaged = reading.damaged_revision(connection, number)
         if damaged is not None and damage is None:
             raise Unavailable(damaged.message, code="store-damaged")
@@ -109,7 +109,7 @@ class ConfigStore:
             if revision is not None:
                 reading.revision(connection, revision)
                 require_complete(connection, revision)
-            yield from reading.objects(connection, revision)
+            yield from decoding.objects(connection, revision)
 
     def count(self, kind: Kind) -> int:
         """How many objects of a kind the newest revision has."""
@@ -119,7 +119,7 @@ class ConfigStore:
     def get(self, kind: Kind, object_id: str) -> Stored:
         """Raises `NotFound`."""
         with self._database.reading() as connection:
-            found = reading.stored(connection, kind, object_id)
+            found = decoding.stored(connection, kind, object_id)
         if found is None:
             raise NotFound(f"there is no {kind} {object_id!r}", path=f"{kind}/{object_id}")
         return found
@@ -145,24 +145,24 @@ class ConfigStore:
     def changes_between(self, a: int, b: int) -> list[Change]:
         """What turns revision `a` into revision `b`; either may be the older one."""
         with self._database.reading() as connection:
-            return reading.changes_between(connection, a, b)
+            return decoding.changes_between(connection, a, b)
 
     def each_change(self, a: int, b: int) -> Iterator[Change]:
         """As `changes_between`, made one at a time; a reader is in use until the last one."""
         with self._database.reading() as connection:
-            yield from reading.each_change(connection, a, b)
+            yield from decoding.each_change(connection, a, b)
 
     def compare(self, a: int, b: int, start: int, limit: int) -> tuple[ChangeCounts, list[Change]]:
         """How many changes turn `a` into `b`, and a page of them. Raises `NotFound`."""
         with self._database.reading() as connection:
             counts = reading.count_between(connection, a, b)
-            return counts, reading.changes_between(connection, a, b, start, limit)
+            return counts, decoding.changes_between(connection, a, b, start, limit)
 
     def changes_since(self, revision: int) -> tuple[int, list[Change]]:
         """The head and what happened between `revision` and it, from one snapshot."""
         with self._database.reading() as connection:
             head = reading.head(connection)
-            return head, reading.changes_between(connection, revision, head) if head != revision else []
+            return head, decoding.changes_between(connection, revision, head) if head != revision else []
 
     def revision(self, number: int) -> Revision:
         """Raises `NotFound`."""
@@ -177,7 +177,7 @@ class ConfigStore:
     def events(self, kind: Kind, object_id: str, before: int | None, limit: int) -> list[Event]:
         """What revisions before `before` did to one object, newest first."""
         with self._database.reading() as connection:
-            return reading.events(connection, kind, object_id, before, limit)
+            return decoding.events(connection, kind, object_id, before, limit)
 
     def pending(self) -> Pending | None:
         with self._database.reading() as connection:

@@ -18,9 +18,10 @@ from typing import Any, Literal
 from weir.model.objects import Kind
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.problem import Invalid, Unavailable
+from weir.store.decoding import to_stored
 from weir.store.finding import SEARCH, Query, query_for
 from weir.store.prefixes import covering_keys, inside_ranges
-from weir.store.reading import head, to_stored
+from weir.store.reading import head
 from weir.store.rows import Stored
 
 Cell = str | int | bytes | None

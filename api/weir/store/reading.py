@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries that readers and the writer share; each takes a connection inside a transaction."""
+"""Queries that readers and the writer share; each takes a connection inside a transaction.
+
+Objects are made of what they find in `weir.store.decoding`: this module loads no kinds."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import astuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weir.kinds import DECLARED
-from weir.model.document import Change
-from weir.model.objects import ConfigObject, Kind
-from weir.model.problem import NotFound, Problem, Unavailable
+from weir.model.problem import NotFound, Unavailable
 from weir.store.retention import complete_from, require_complete
-from weir.store.rows import ChangeCounts, Damage, Event, Pending, Revision, Stored, decode, etag_of
+from weir.store.rows import ChangeCounts, Damage, Pending, Revision
 from weir.store.sums import DIGESTED, revision_digest, row_sum, wrapped
+
+if TYPE_CHECKING:
+    from weir.model.objects import Kind
 
 REVISION_COLUMNS = (
     "revision.number, revision.kind, revision.author, revision.source, revision.message, "
@@ -49,21 +50,6 @@ COUNT_BETWEEN = (
     f"FROM ({CHANGES_BETWEEN})"
 )
 
-EVENTS = f"""
-WITH moment AS (
-    SELECT from_revision AS at FROM object_version WHERE kind = :kind AND id = :id
-    UNION
-    SELECT to_revision FROM object_version WHERE kind = :kind AND id = :id AND to_revision IS NOT NULL
-)
-SELECT {REVISION_COLUMNS}, old.from_revision, old.body, old.sum, new.from_revision, new.body, new.sum
-FROM moment
-JOIN revision ON revision.number = moment.at
-LEFT JOIN object_version AS old ON old.kind = :kind AND old.id = :id AND old.to_revision = moment.at
-LEFT JOIN object_version AS new ON new.kind = :kind AND new.id = :id AND new.from_revision = moment.at
-WHERE :before IS NULL OR moment.at < :before
-ORDER BY moment.at DESC LIMIT :limit
-"""
-
 
 def head(connection: sqlite3.Connection) -> int:
     (number,) = connection.execute("SELECT max(number) FROM revision").fetchone()
@@ -72,7 +58,7 @@ def head(connection: sqlite3.Connection) -> int:
 
 def revision(connection: sqlite3.Connection, number: int) -> Revision:
     row = connection.execute(
-        f"SELECT {REVISION_COLUMNS} FROM revision WHERE number = ?", (_sqlite_integer(number),)
+        f"SELECT {REVISION_COLUMNS} FROM revision WHERE number = ?", (sqlite_integer(number),)
     ).fetchone()
     if row is None:
         raise NotFound(f"there is no revision {number}", path=f"revisions/{number}")
@@ -83,24 +69,9 @@ def revisions(connection: sqlite3.Connection, before: int | None, limit: int) ->
     rows = connection.execute(
         f"SELECT {REVISION_COLUMNS} FROM revision WHERE ?1 IS NULL OR number < ?1 "
         "ORDER BY number DESC LIMIT ?2",
-        (None if before is None else _sqlite_integer(before), limit),
+        (None if before is None else sqlite_integer(before), limit),
     )
     return [Revision(*row) for row in rows]
-
-
-def objects(
-    connection: sqlite3.Connection, at: int | None, damage: list[Damage] | None = None
-) -> Iterator[ConfigObject]:
-    """As `bodies`, decoded."""
-    for kind, object_id, since, body, number_sum in bodies(connection, at, damage):
-        try:
-            item = checked(kind, object_id, since, body, number_sum)
-        except Unavailable as problem:  # a body that the model no longer accepts
-            if damage is None:
-                raise
-            damage.append(Damage(kind, object_id, problem.message))
-        else:
-            yield item
 
 
 def bodies(
@@ -132,14 +103,6 @@ def bodies(
         raise Unavailable(noted[0].message, code="store-damaged")
 
 
-def checked(kind: str, object_id: str, since: int, body: str, number_sum: int) -> ConfigObject:
-    """The object of a row. Raises `Unavailable` (`store-damaged`) unless the row is as it was written."""
-    if row_sum(kind, object_id, since, body) == number_sum:
-        with suppress(Problem):
-            return decode(kind, object_id, body)
-    raise damaged(kind, object_id, since)
-
-
 def damaged(kind: object, object_id: object, since: object) -> Unavailable:
     """What to say of a row that is not as it was written."""
     name = " ".join(filter(None, named(kind, object_id))) or "an object"
@@ -150,6 +113,8 @@ def damaged(kind: object, object_id: object, since: object) -> Unavailable:
 
 def named(kind: object, object_id: object) -> tuple[str, str]:
     """Kind and id of a damaged row, if that can be what they were."""
+    from weir.kinds import DECLARED  # seldom needed, and large
+
     if kind in DECLARED and isinstance(object_id, str) and object_id.isprintable():
         return str(kind), object_id
     return "", ""
@@ -164,7 +129,7 @@ def content(connection: sqlite3.Connection, number: int) -> int:
 def digest(connection: sqlite3.Connection, number: int) -> bytes | None:
     """What a revision and all before it come down to, as it was written down; None without the revision."""
     row = connection.execute(
-        "SELECT digest FROM revision WHERE number = ?", (_sqlite_integer(number),)
+        "SELECT digest FROM revision WHERE number = ?", (sqlite_integer(number),)
     ).fetchone()
     return None if row is None else bytes(row[0])
 
@@ -182,21 +147,6 @@ def computed_digest(connection: sqlite3.Connection, number: int) -> bytes:
     return revision_digest(digest(connection, number - 1) or b"", row)
 
 
-def stored(connection: sqlite3.Connection, kind: Kind, object_id: str) -> Stored | None:
-    row = connection.execute(
-        "SELECT from_revision, body, sum FROM object_version "
-        "WHERE kind = ? AND id = ? AND to_revision IS NULL",
-        (kind, object_id),
-    ).fetchone()
-    return None if row is None else to_stored(kind, object_id, *row)
-
-
-def to_stored(kind: str, object_id: str, from_revision: int, body: str, number_sum: int) -> Stored:
-    """Raises as `checked`."""
-    item = checked(kind, object_id, from_revision, body, number_sum)
-    return Stored(kind, object_id, item, etag_of(from_revision), from_revision)
-
-
 def version_now(connection: sqlite3.Connection, kind: Kind, object_id: str) -> int | None:
     """The revision that made the object what it is; None when it does not exist."""
     row = connection.execute(
@@ -206,43 +156,30 @@ def version_now(connection: sqlite3.Connection, kind: Kind, object_id: str) -> i
     return None if row is None else int(row[0])
 
 
-def changes_between(
-    connection: sqlite3.Connection, a: int, b: int, start: int = 0, limit: int = -1
-) -> list[Change]:
-    """From an index on, `limit` of them (all when it is negative)."""
-    return list(each_change(connection, a, b, start, limit))
-
-
-def each_change(
-    connection: sqlite3.Connection, a: int, b: int, start: int = 0, limit: int = -1
-) -> Iterator[Change]:
-    """As `changes_between`, made one at a time."""
-    return (_change(*row) for row in _rows_between(connection, a, b, start, limit))
-
-
 def bodies_between(
     connection: sqlite3.Connection, a: int, b: int
 ) -> Iterator[tuple[str, str, str | None, str | None]]:
-    """Kind, id, old and new body of what `changes_between` names; no object is made.
+    """Kind, id, old and new body of what differs; no object is made.
 
     Raises `Unavailable` (`store-damaged`) when a row is not as it was written.
     """
-    for kind, object_id, *versions in _rows_between(connection, a, b):
+    for kind, object_id, *versions in rows_between(connection, a, b):
         for since, body, number_sum in (versions[:3], versions[3:]):
             if body is not None and row_sum(kind, object_id, since, body) != number_sum:
                 raise damaged(kind, object_id, since)
         yield kind, object_id, versions[1], versions[4]
 
 
-def _rows_between(
+def rows_between(
     connection: sqlite3.Connection, a: int, b: int, start: int = 0, limit: int = -1
 ) -> Iterator[Any]:
+    """What differs, with revision, body and sum of both versions; from an index on, `limit` of them."""
     span = _span(connection, a, b) | {"start": start, "limit": limit}
     return connection.execute(f"{CHANGES_BETWEEN} LIMIT :limit OFFSET :start", span)
 
 
 def count_between(connection: sqlite3.Connection, a: int, b: int) -> ChangeCounts:
-    """How many objects `changes_between` names, without reading them."""
+    """How many objects differ, without reading them."""
     row = connection.execute(COUNT_BETWEEN, _span(connection, a, b)).fetchone()
     return ChangeCounts(*(number or 0 for number in row))
 
@@ -252,25 +189,6 @@ def _span(connection: sqlite3.Connection, a: int, b: int) -> dict[str, int]:
         revision(connection, number)
         require_complete(connection, number)
     return {"low": min(a, b), "high": max(a, b), "a": a, "b": b}
-
-
-def events(
-    connection: sqlite3.Connection, kind: Kind, object_id: str, before: int | None, limit: int
-) -> list[Event]:
-    rows = connection.execute(
-        EVENTS,
-        {
-            "kind": kind,
-            "id": object_id,
-            "before": None if before is None else _sqlite_integer(before),
-            "limit": limit,
-        },
-    )
-    found = []
-    for row in rows:
-        change = _change(kind, object_id, *row[-6:])
-        found.append(Event(Revision(*row[:-6]), change.old, change.new))
-    return found
 
 
 def pending(connection: sqlite3.Connection) -> Pending | None:
@@ -307,15 +225,6 @@ def highest_number(connection: sqlite3.Connection, kind: Kind, prefix: str) -> i
     return number or 0
 
 
-def _change(kind: str, object_id: str, *versions: Any) -> Change:
-    """From revision, body and sum of the old version, then of the new one."""
-
-    def read(since: int, body: str | None, number_sum: int) -> Any:
-        return None if body is None else checked(kind, object_id, since, body, number_sum)
-
-    return Change(kind, object_id, read(*versions[:3]), read(*versions[3:]))
-
-
-def _sqlite_integer(number: int) -> int:
+def sqlite_integer(number: int) -> int:
     """A number from a request may be of any size; SQLite's integers have 64 bits."""
     return min(max(number, -1), (1 << 62))

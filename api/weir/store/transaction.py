@@ -13,7 +13,7 @@ from functools import partial
 from weir.model.document import Change
 from weir.model.objects import Kind
 from weir.model.problem import Conflict, Unavailable
-from weir.store import reading, retention
+from weir.store import decoding, reading, retention
 from weir.store.clock import wall_ms
 from weir.store.database import MANY_ROWS, large_cache
 from weir.store.prefixes import forget
@@ -53,13 +53,13 @@ class ReadTransaction:
         self.head = reading.head(connection)
 
     def stored(self, kind: Kind, object_id: str) -> Stored | None:
-        return reading.stored(self.connection, kind, object_id)
+        return decoding.stored(self.connection, kind, object_id)
 
     def version_now(self, kind: Kind, object_id: str) -> int | None:
         return reading.version_now(self.connection, kind, object_id)
 
     def changes_between(self, a: int, b: int) -> list[Change]:
-        return reading.changes_between(self.connection, a, b)
+        return decoding.changes_between(self.connection, a, b)
 
     def pending(self) -> Pending | None:
         return reading.pending(self.connection)
@@ -147,7 +147,7 @@ class WriteTransaction(ReadTransaction):
 
     def _is_damaged(self, kind: Kind, object_id: str) -> bool:
         try:
-            reading.stored(self.connection, kind, object_id)
+            decoding.stored(self.connection, kind, object_id)
         except Unavailable:
             return True
         return False

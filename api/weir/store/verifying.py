@@ -13,9 +13,10 @@ from itertools import islice
 from pathlib import Path
 
 from weir.model.problem import Problem
-from weir.store import raises, reading
+from weir.store import decoding, raises, reading
+from weir.store.bodies import columns
 from weir.store.retention import complete_from
-from weir.store.rows import MAX_DAMAGE, Damage, columns
+from weir.store.rows import MAX_DAMAGE, Damage
 from weir.store.sums import DIGESTED, revision_contents, revision_digest
 
 COPIES = "name, parent, position, disabled, max_limit_upload_bps, max_limit_download_bps, search"
@@ -47,7 +48,7 @@ def _versions(connection: sqlite3.Connection) -> Iterator[Damage]:
     for *row, until, name, parent, position, disabled, upload, download, search in rows:
         kind, object_id = row[:2]
         try:
-            item = reading.checked(*row)
+            item = decoding.checked(*row)
         except Problem as problem:
             yield Damage(*reading.named(kind, object_id), problem.message)
         else:

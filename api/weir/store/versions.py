@@ -16,9 +16,9 @@ from typing import Any
 
 from weir.model.document import Change
 from weir.model.objects import Kind
+from weir.store.bodies import columns, encode
 from weir.store.inserting import in_pieces, insert
 from weir.store.prefixes import TargetMoves
-from weir.store.rows import columns, encode
 from weir.store.sums import row_sum
 
 AT_ONCE = 2000
