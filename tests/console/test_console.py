@@ -18,21 +18,24 @@ from pathlib import Path
 import pytest
 
 from tests.http.world import World, set_second_factor
+from weir.console.menu import CHOICES
 from weir.model.problem import Unauthenticated
 from weir.store.accounts import accounts_path
 
 GOOD = "correct horse battery"
 WITHIN_S = 60.0
+WAITER = Path(__file__).parents[2] / "board/overlay/usr/libexec/weir/console"
+MOST_WAITING_BYTES = 6 << 20
+"""Of one that waits. Python with the menu has more than 20 MB."""
 
 
 class Terminal:
     """A line with the console on it."""
 
-    def __init__(self, socket: Path, database: Path, certificate: Path) -> None:
+    def __init__(self, *program: str) -> None:
         ours, theirs = pty.openpty()
-        words = ["--socket", str(socket), "--database", str(database), "--certificate", str(certificate)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "weir.console.main", *words],
+            [WAITER, *program],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -69,8 +72,20 @@ class Terminal:
             self.type(answer)
         return seen + self.until("Weir> ")
 
+    def press(self, keys: bytes) -> None:
+        os.write(self._line, keys)
+
     def hang_up(self) -> None:
         os.close(self._line)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def console(socket: Path, database: Path, certificate: Path) -> Terminal:
+    options = ("--socket", str(socket), "--database", str(database), "--certificate", str(certificate))
+    return Terminal(sys.executable, "-m", "weir.console.main", *options)
 
 
 @pytest.fixture
@@ -81,13 +96,12 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def terminal(world: World, tmp_path: Path) -> Iterator[Terminal]:
-    found = Terminal(world.socket, world.database, tmp_path / "weir.pem")
+    found = console(world.socket, world.database, tmp_path / "weir.pem")
     try:
         found.until("Weir> ")
         yield found
     finally:
-        found.process.kill()
-        found.process.wait()
+        found.end()
 
 
 def test_it_shows_what_somebody_needs_to_reach_the_router(world: World, terminal: Terminal) -> None:
@@ -193,6 +207,9 @@ def test_a_shell_takes_an_administrators_password(world: World, terminal: Termin
     terminal.until("weir# ")
     terminal.type("echo $((6 * 7))")
     terminal.until("42")
+    terminal.until("weir# ")
+    terminal.press(b"\x03")
+    terminal.until("weir# ")
     terminal.type("exit")
     terminal.until("Weir> ")
     actions = [item.action for item in world.parts.service.audit._store.audit(None, 20)]
@@ -207,7 +224,7 @@ def test_who_is_no_administrator_gets_no_shell(world: World, terminal: Terminal)
 
 
 def test_without_agent_and_accounts_it_still_answers(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path / "no.sock", tmp_path / "no.db", tmp_path / "weir.pem")
+    terminal = console(tmp_path / "no.sock", tmp_path / "no.db", tmp_path / "weir.pem")
     try:
         shown = terminal.until("Weir> ")
         assert "NOT WELL: the agent does not answer" in shown
@@ -217,13 +234,62 @@ def test_without_agent_and_accounts_it_still_answers(tmp_path: Path) -> None:
         assert "Not done: the agent does not answer" in terminal.ask("3")
         assert list(tmp_path.iterdir()) == [], "it makes no file that is the API's to make"
     finally:
-        terminal.process.kill()
-        terminal.process.wait()
+        terminal.end()
 
 
 def test_a_line_that_is_gone_ends_it(terminal: Terminal) -> None:
     terminal.hang_up()
     assert terminal.process.wait(timeout=WITHIN_S) is not None
+
+
+def test_an_end_of_input_ends_it_for_systemd_to_start_it_again(terminal: Terminal) -> None:
+    terminal.type("2")
+    terminal.until("(yes/no)")
+    terminal.press(b"\x04")
+    terminal.until("Weir> ")
+    terminal.press(b"\x04")
+    assert terminal.process.wait(timeout=WITHIN_S) == 0
+
+
+def test_who_waits_is_small_and_alone(terminal: Terminal) -> None:
+    """There are two on every router, and nobody is at them."""
+    pid = terminal.process.pid
+    assert Path(f"/proc/{pid}/task/{pid}/children").read_text() == ""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    rss_kb = re.search(r"^Rss: +(\d+) kB$", rollup, re.MULTILINE)
+    assert rss_kb is not None and int(rss_kb[1]) << 10 < MOST_WAITING_BYTES
+
+
+def test_what_is_typed_ahead_is_done_in_turn(world: World, terminal: Terminal) -> None:
+    terminal.press(b"3\nb\n5\nyes\n")
+    terminal.until("Slot B is next")
+    terminal.until("The router restarts")
+    terminal.until("Weir> ")
+    assert (world.agent.updates.next, world.agent.updates.restarts) == ("B", 1)
+
+
+def test_only_a_number_of_the_menu_gets_onto_a_command_line(tmp_path: Path) -> None:
+    """Somebody may type a password at the wrong question."""
+    program = tmp_path / "menu"
+    program.write_text('#!/bin/sh\necho "started with $*."\n', encoding="ascii")
+    program.chmod(0o755)
+    terminal = Terminal(str(program), "--option")
+    try:
+        terminal.until("started with --option 1.")
+        terminal.until("Weir> ")
+        for typed in (GOOD, "0", "9", "12", "*", "$(reboot)", "-1", "1 2"):
+            said = terminal.ask(typed)
+            assert "no such choice" in said and "started" not in said
+        for number, _ in CHOICES:
+            assert f"started with --option {number}." in terminal.ask(f" {number} ")
+        assert "started with --option 1." in terminal.ask("")
+    finally:
+        terminal.end()
+
+
+def test_a_program_that_a_signal_ended_ends_the_console_and_systemd_resets_the_terminal() -> None:
+    terminal = Terminal("/bin/sh", "-c", "stty -echo; kill -QUIT $$")
+    assert terminal.process.wait(timeout=WITHIN_S) == 0
 
 
 def test_the_installer_is_started_and_one_that_is_missing_is_said(terminal: Terminal) -> None:
@@ -236,13 +302,13 @@ def test_odd_input_is_answered_and_an_interrupt_leads_back(terminal: Terminal) -
     assert "no such choice" in terminal.ask("\x1b[A; reboot")
     terminal.type("2")
     terminal.until("(yes/no)")
-    os.write(terminal._line, b"\x03")
+    terminal.press(b"\x03")
     terminal.until("Weir> ")
 
 
 def test_no_interrupt_ends_the_console_however_many_come(terminal: Terminal) -> None:
     for _ in range(20):
-        os.write(terminal._line, b"\x03")
+        terminal.press(b"\x03")
     terminal.type("99")
     terminal.until("no such choice")
 
@@ -252,14 +318,14 @@ def test_what_is_typed_shows_again_after_an_interrupted_password(terminal: Termi
     terminal.until("Administrator: ")
     terminal.type("admin")
     terminal.until("Password: ")
-    os.write(terminal._line, b"\x03")
+    terminal.press(b"\x03")
     terminal.until("Weir> ")
     terminal.type("no such thing")
     terminal.until("no such thing")
 
 
 def test_a_console_that_only_shows_loads_nothing_of_the_services() -> None:
-    """Two of them start with every router, beside the API that somebody waits for."""
-    program = "import sys, weir.console.main; print('weir.service' in sys.modules)"
+    """It is started after each Enter, and twice with every router, beside the API that somebody waits for."""
+    program = "import sys, weir.console.main; print({'weir.service', 'weir.kinds'} & set(sys.modules))"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert said.stdout == "False\n"
+    assert said.stdout == "set()\n"

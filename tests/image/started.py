@@ -7,7 +7,14 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
-_STARTING = {"run": 0, "subprocess.run": 0, "subprocess.Popen": 0, "shutil.which": 0, "Program": 1}
+_STARTING = {
+    "run": 0,
+    "subprocess.run": 0,
+    "subprocess.Popen": 0,
+    "os.execve": 0,
+    "shutil.which": 0,
+    "Program": 1,
+}
 """Calls that start a program or look for one, and which argument says it; of `Program`
 (weir.adapters.daemon) the next one says the checker."""
 _WITHOUT_RIGHTS = "without_root"

@@ -7,15 +7,16 @@ import hashlib
 import ssl
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal
 
 from weir.console.keyboard import Keyboard
 from weir.console.router import Router, View
 from weir.model.problem import Problem
 
 _MODES: dict[str, Literal["keep", "wipe"]] = {"keep": "keep", "wipe": "wipe"}
+SHOW = "1"
 CHOICES = (
-    ("1", "Show this again"),
+    (SHOW, "Show this again"),
     ("2", "Reset the password of admin"),
     ("3", "Choose the slot of the next start"),
     ("4", "Factory reset"),
@@ -27,7 +28,7 @@ CHOICES = (
 
 
 class Menu:
-    """`shell` starts one for somebody who was admitted; `install` asks itself before it erases anything."""
+    """`shell` is for somebody who was admitted; `install` asks itself before it erases anything."""
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class Menu:
         self._certificate = certificate
         self._shell = shell
         self._actions: dict[str, Callable[[], None]] = {
-            "1": self._show,
+            SHOW: self._show,
             "2": self._reset_password,
             "3": self._choose_slot,
             "4": self._factory_reset,
@@ -52,26 +53,10 @@ class Menu:
             "8": install,
         }
 
-    def run(self) -> NoReturn:
-        """Until the line is gone (`EOFError`)."""
-        self._show()
-        while True:
-            try:
-                self.act(self._ask("\nWeir> "))
-            except KeyboardInterrupt:
-                print()
-
     def act(self, choice: str) -> None:
-        """Do one thing; whatever is wrong with it is a sentence, and the menu goes on."""
-        action = self._actions.get(choice)
-        if action is None:
-            if choice:
-                print("There is no such choice: type one of the numbers.")
-            else:
-                self._show()
-            return
+        """Do one of `CHOICES`; whatever is wrong with it is a sentence."""
         try:
-            action()
+            self._actions[choice]()
         except Problem as problem:
             print(f"Not done: {problem.message}")
 
