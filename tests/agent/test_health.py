@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from weir.adapters.rauc import Rauc, Slot, Slots
-from weir.agent.health import Health, Limits, conclude, watch
+from weir.agent.health import ASK_AGAIN_S, Health, Limits, conclude, insisted, watch
+from weir.model.problem import Problem, Unavailable
 from weir.wire.client import AgentClient
 from weir.wire.server import AgentServer
 
@@ -81,8 +82,49 @@ def test_good_is_told_and_only_a_way_out_is_taken(
     wrong: str, other_good: bool, marked: list[tuple[str, str]], restarts: int
 ) -> None:
     loader, restarted = Loader(other_good), []
-    assert conclude(wrong, loader, lambda: restarted.append(1)) is (not wrong)
+    assert conclude(wrong, loader, lambda: restarted.append(1), LIMITS) is (not wrong)
     assert (loader.marked, len(restarted)) == (marked, restarts)
+
+
+def test_rauc_that_fails_is_asked_again_for_half_an_hour(caplog: pytest.LogCaptureFixture) -> None:
+    clock, late = Clock(), Unavailable("rauc did not answer in time", code="program-timeout")
+    answers: Iterator[str | Problem] = iter([late, late, "marked"])
+
+    def ask() -> str:
+        found = next(answers, late)
+        if isinstance(found, Problem):
+            raise found
+        return found
+
+    assert insisted(ask, LIMITS, clock=clock, pause=clock.pause) == "marked"
+    assert clock.now_s == 2 * ASK_AGAIN_S
+    assert [record.getMessage() for record in caplog.records] == 2 * [
+        "rauc did not answer in time; asking again in 10 s"
+    ]
+    clock.now_s = 0.0
+    with pytest.raises(Unavailable):
+        insisted(ask, LIMITS, clock=clock, pause=clock.pause)
+    assert clock.now_s == LIMITS.ask_s
+
+
+@pytest.mark.parametrize(("wrong", "asked"), [("", "mark"), ("API: no", "status")])
+def test_neither_a_good_slot_nor_a_way_out_is_missed_when_rauc_fails_once(
+    wrong: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loader, restarted, times = Loader(True), list[int](), list[int]()
+    answer = getattr(loader, asked)
+
+    def fail_first(*words: str) -> object:
+        times.append(1)
+        if len(times) == 1:
+            raise Unavailable("rauc did not answer in time", code="program-timeout")
+        return answer(*words)
+
+    monkeypatch.setattr(loader, asked, fail_first)
+    monkeypatch.setattr("weir.agent.health.ASK_AGAIN_S", 0.0)
+    conclude(wrong, loader, lambda: restarted.append(1), LIMITS)
+    assert len(times) == 2
+    assert (len(loader.marked), len(restarted)) == ((0, 1) if wrong else (1, 0))
 
 
 @contextmanager

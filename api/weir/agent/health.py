@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from weir.adapters.machine import restart
 from weir.adapters.rauc import DEFAULT_CONFIG, Rauc
@@ -26,17 +27,21 @@ from weir.wire.client import AgentClient
 
 log = logging.getLogger(__name__)
 
+Found = TypeVar("Found")
 WELL_STATES = ("ok", "applying", "held")
 """`held`: another slot would not have another database."""
 POLL_S = 1.0
+ASK_AGAIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`steady_s`: how long all must be well; `give_up_s`: when the system counts as broken."""
+    """`steady_s`: how long all must be well; `give_up_s`: when the system counts as broken; `ask_s`: for how
+    long RAUC is asked again when it fails."""
 
     steady_s: float = 20.0
     give_up_s: float = 300.0
+    ask_s: float = 1800.0
 
 
 class Health:
@@ -105,14 +110,34 @@ def watch(
         pause(POLL_S)
 
 
-def conclude(wrong: str, rauc: Rauc, restart_machine: Callable[[], None]) -> bool:
+def insisted(
+    ask: Callable[[], Found],
+    limits: Limits,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> Found:
+    """The answer, once there is one: on a busy machine RAUC may be late, and a slot that nobody calls good is
+    left after three starts. Raises the last `Problem` after `ask_s`."""
+    begun = clock()
+    while True:
+        try:
+            return ask()
+        except Problem as problem:
+            if clock() - begun >= limits.ask_s:
+                raise
+            log.warning("%s; asking again in %g s", problem.message, ASK_AGAIN_S)
+        pause(ASK_AGAIN_S)
+
+
+def conclude(wrong: str, rauc: Rauc, restart_machine: Callable[[], None], limits: Limits) -> bool:
     """Tell the boot loader, or leave for the other slot. True when this system is good."""
     if not wrong:
-        rauc.mark("good", "booted")
+        insisted(lambda: rauc.mark("good", "booted"), limits)
         log.info("this system is well; the boot loader keeps it")
         return True
     log.error("this system did not become well: %s", wrong)
-    others = [slot for slot in rauc.status().slots if not slot.booted and slot.good]
+    others = [slot for slot in insisted(rauc.status, limits).slots if not slot.booted and slot.good]
     if others:
         log.error("restarting; after three attempts slot %s is next", others[0].name)
         restart_machine()
@@ -130,8 +155,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     agent = AgentClient(options.socket, connections=1)
     try:
         rauc.require()
-        wrong = watch(Health(agent, (host, int(port))).complaint, Limits(options.steady_s, options.give_up_s))
-        return 0 if conclude(wrong, rauc, restart) else 1
+        limits = Limits(options.steady_s, options.give_up_s)
+        wrong = watch(Health(agent, (host, int(port))).complaint, limits)
+        return 0 if conclude(wrong, rauc, restart, limits) else 1
     except Problem as problem:
         print(f"weir-health: {problem.message}", file=sys.stderr)
         return 1
