@@ -96,6 +96,21 @@ def test_what_a_unit_may_write_is_there_before_it() -> None:
     assert seen
 
 
+def test_what_the_router_lives_by_is_started_again_however_often_it_ends() -> None:
+    """By default systemd gives up after five starts in ten seconds, and never starts what requires a unit
+    that failed once. A console may be given up: its line may not be there."""
+    ours, etc = ROOT / "package/weir-api", OVERLAY / "etc/systemd/system"
+    for unit in (
+        *(ours / "weir-agent.service", ours / "weir-api.service"),
+        *(etc / "nginx.service", etc / "frr.service.d/restart.conf"),
+    ):
+        text = unit.read_text(encoding="utf-8")
+        assert "Restart=always\n" in text and "StartLimitIntervalSec=0\n" in text, unit.name
+        assert "\nRequires=" not in text, unit.name
+    certificate = (OVERLAY / "usr/lib/systemd/system/weir-tls.service").read_text(encoding="utf-8")
+    assert "Restart=on-failure\n" in certificate and "StartLimitIntervalSec=0\n" in certificate
+
+
 def _announcer(state_dir: Path) -> AnnouncingBackend:
     return AnnouncingBackend(state_dir / "announcing", Path("/nowhere"), is_unit=True)
 
