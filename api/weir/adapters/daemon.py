@@ -27,7 +27,7 @@ from weir.model.problem import ApplyFailed, Problem, Unavailable
 
 POLL_S = 0.01
 UNIT_S = 2.0
-"""For so long systemd may take to start a unit."""
+"""For so long it is waited for systemd to start a unit, unless more is given."""
 STOP_S = 0.5
 """For so long a daemon may end by itself before it is killed, unless it is given more time."""
 STABLE_S = 10.0
@@ -69,6 +69,8 @@ class Daemon:
         self._stop_s = stop_s
         self._child: subprocess.Popen[bytes] | None = None
         self._started_s = 0.0
+        self._is_late = False
+        """systemd was asked to start the unit with these files, and nobody waited until it had."""
         self._pause_s = 0.0
         """How long it is left alone since its last start; 0 = it has not ended by itself."""
 
@@ -120,7 +122,7 @@ class Daemon:
 
     def write(self, content: Mapping[str, str]) -> None:
         """Give it these files in place of all that it had, at once. Raises `ApplyFailed`."""
-        self._pause_s = 0.0
+        self._pause_s, self._is_late = 0.0, False
         draft, link = self._draft(content), self._folder / "config.new"
         before = self.config.readlink() if self.config.is_symlink() else None
         try:
@@ -174,10 +176,12 @@ class Daemon:
         """It has ended since it was started, and nobody stopped it."""
         return self.identity() is None and (self._folder / "pid").exists()
 
-    def start(self) -> None:
-        """Raises `Unavailable` when the program is not there, or when it ended soon after its last starts."""
-        self._pace()
-        self.start_at_once()
+    def start(self, most_s: float = UNIT_S) -> None:
+        """Raises `Unavailable` when the program is not there, when it ended soon after its last starts, or
+        when systemd takes longer."""
+        if not self._is_late:
+            self._pace()
+        self.start_at_once(most_s)
 
     def _pace(self) -> None:
         now_s = time.monotonic()
@@ -188,15 +192,25 @@ class Daemon:
         self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LAST_PAUSE_S) if is_soon else 0.0
         self._started_s = now_s
 
-    def start_at_once(self) -> None:
-        """For one who makes pauses of his own. Raises `Unavailable` when the program is not there."""
-        (self._folder / "said").unlink(missing_ok=True)
-        pid = self._start_unit() if self._unit else self._start_child()
+    def start_at_once(self, most_s: float = UNIT_S) -> None:
+        """For one who makes pauses of his own. Raises `Unavailable` when the program is not there, or when
+        systemd takes longer; another start then waits for that one."""
+        if not self._is_late:
+            (self._folder / "said").unlink(missing_ok=True)
+        pid = self._start_unit(most_s) if self._unit else self._start_child()
         files.replace(self._folder / "pid", f"{pid} {_started(pid) or 0}".encode())
 
-    def _start_unit(self) -> int:
-        run(("systemctl", "restart", self._unit), timeout_s=UNIT_S)
-        return int(run(("systemctl", "show", "--property=MainPID", "--value", self._unit), timeout_s=UNIT_S))
+    def _start_unit(self, most_s: float) -> int:
+        """systemd goes on with a start that nobody waits for any more, and another restart would end what has
+        just been started, again and again."""
+        verb, self._is_late = "start" if self._is_late else "restart", False
+        try:
+            run(("systemctl", verb, self._unit), timeout_s=most_s)
+            shown = run(("systemctl", "show", "--property=MainPID", "--value", self._unit), timeout_s=UNIT_S)
+        except Unavailable as problem:
+            self._is_late = problem.code == "program-timeout"
+            raise
+        return int(shown)
 
     def _start_child(self) -> int:
         argv = self.program.command(self.config)
@@ -227,7 +241,11 @@ class Daemon:
         return found is not None and _catches(found[0], self.program.reload)
 
     def stop(self) -> None:
-        """End it, by force if it does not in time."""
+        """End it, by force if it does not in time. Raises a `Problem` when systemd is about to start it and
+        does not give that up."""
+        if self._is_late:
+            run(("systemctl", "stop", "--no-block", self._unit), timeout_s=UNIT_S)
+            self._is_late = False
         if self._signal(signal.SIGTERM):
             self._started_s = self._pause_s = 0.0  # it did not end by itself
             deadline_s = time.monotonic() + self._stop_s

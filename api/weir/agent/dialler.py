@@ -92,7 +92,7 @@ class Dialler:
                 self._lines[name] = _Line(self.sessions.daemon(name), now_s, now_s)
             try:
                 self._follow(name, self._lines[name], wanted.get(name, ""), links)
-            except OSError as error:
+            except (OSError, Problem) as error:
                 log.warning("PPPoE on %s: %s", name, error)
         self._states = {name: self._state(name, line) for name, line in self._lines.items() if name in wanted}
         return PERIOD_S

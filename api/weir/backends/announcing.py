@@ -110,8 +110,8 @@ class AnnouncingBackend(DaemonBackend[Wanted]):
         super().apply(difference)
         self._announced.remember(prefixes_in(difference.wanted.get(CONF, "")))
 
-    def start(self) -> None:
-        super().start()
+    def start(self, deadline_s: float) -> None:
+        super().start(deadline_s)
         self._waits = (_STARTED, 0)
 
     def reload(self) -> None:

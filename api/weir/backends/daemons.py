@@ -126,9 +126,9 @@ class DaemonBackend(ABC, Generic[W]):
         """Have the running daemon read its files again. Raises a `Problem`."""
         self.daemon.reload()
 
-    def start(self) -> None:
+    def start(self, deadline_s: float) -> None:
         """Start the daemon, which does not run. Raises `Unavailable`."""
-        self.daemon.start()
+        self.daemon.start(max(deadline_s - time.monotonic(), POLL_S))
 
     def read(self) -> DaemonState:
         process = self.daemon.identity()
@@ -157,8 +157,9 @@ class DaemonBackend(ABC, Generic[W]):
         if reloads:
             self.reload()
         else:
-            daemon.stop()
-            self.start()
+            if held.process is not None:  # one that systemd is about to start is waited for
+                daemon.stop()
+            self.start(deadline_s)
         daemon.wait(lambda until_s: self._has(difference.expected, until_s), deadline_s)
 
     def effects(self, look: Look[DaemonState, W, DaemonDifference]) -> Iterator[Effect]:

@@ -118,9 +118,9 @@ class KeaBackend(DaemonBackend[W]):
         self._known = links_of(held) if held is not None and is_in_force else frozenset()
         super().apply(difference)
 
-    def start(self) -> None:
+    def start(self, deadline_s: float) -> None:
         self._kea.forget_process()
-        super().start()
+        super().start(deadline_s)
 
     def check(self, difference: DaemonDifference, deadline_s: float) -> None:
         """Kea that runs refuses by itself what it does not like."""

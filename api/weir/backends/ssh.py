@@ -119,10 +119,10 @@ class SshBackend(DaemonBackend[SshWanted]):
         if ended is None or ended:
             ssh_sessions.end(SSH_USER, ended)
 
-    def start(self) -> None:
+    def start(self, deadline_s: float) -> None:
         for path in self._folder.glob("listens.*"):
             path.unlink(missing_ok=True)
-        super().start()
+        super().start(deadline_s)
 
     def reload(self) -> None:
         """Keys are read at each sign-in: where only they are others, nothing is to be said to sshd."""
