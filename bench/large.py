@@ -12,7 +12,7 @@ from typing import Any
 
 from bench import control, fixture, live_sort
 from bench.control import timed
-from bench.resources import descendants, proportional_kib
+from bench.resources import own_processes, proportional_kib
 from bench.rows import Row
 from lab.netns import LabError
 from tests.router import Router, running_router
@@ -171,7 +171,7 @@ def peak(target: Router, peaks_mb: list[float]) -> Iterator[None]:
 
     def watch() -> None:
         while not over.wait(SAMPLE_S):
-            held = sum(proportional_kib(entry) for entry in [pid, *descendants(pid)])
+            held = sum(proportional_kib(entry) for entry in own_processes(pid))
             most_kib[0] = max(most_kib[0], held)
 
     watching = threading.Thread(target=watch)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.control import patch_ms
-from bench.resources import descendants
+from bench.resources import own_processes
 from bench.rows import Row, table
 from tests.router import Router, running_router
 
@@ -32,14 +32,14 @@ SERVICES = ("api", "agent")
 
 @dataclass(slots=True)
 class Samples:
-    """Private memory of a process and its descendants over time."""
+    """Private memory of a process and those of its own over time."""
 
     seconds: list[float] = field(default_factory=list)
     own_mb: list[float] = field(default_factory=list)
 
     def take(self, pid: int, at_s: float) -> None:
         self.seconds.append(at_s)
-        self.own_mb.append(sum(private_kib(entry) for entry in [pid, *descendants(pid)]) * 1024 / 1e6)
+        self.own_mb.append(sum(private_kib(entry) for entry in own_processes(pid)) * 1024 / 1e6)
 
     def mb_per_hour(self, from_s: float) -> float:
         """The slope of what was sampled after `from_s`."""

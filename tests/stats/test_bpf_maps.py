@@ -6,13 +6,17 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import tracemalloc
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from weir.adapters.datapath_layout import layout_of
+from weir.adapters.datapath_records import Usage
 from weir.model.problem import Unavailable
 from weir.stats.bpf_maps import ArrayReader
+from weir.stats.layout import Counters, Layout
 
 MAP_CREATE, MAP_UPDATE_ELEM, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 0, 2, 14, 15
 ARRAY, MMAPABLE, READ_ONLY = 2, 1 << 10, 1 << 3
@@ -30,23 +34,31 @@ def bpf(command: int, attributes: bytes) -> int:
 
 @pytest.fixture
 def writable() -> Iterator[int]:
-    try:
-        descriptor = bpf(MAP_CREATE, struct.pack("<IIIII", ARRAY, 4, 64, ROWS, MMAPABLE).ljust(72, b"\0"))
-    except OSError as error:
-        pytest.skip(f"no BPF maps here: {error}")
+    descriptor = array(64, ROWS)
     yield descriptor
     os.close(descriptor)
+
+
+def array(row_bytes: int, rows: int) -> int:
+    try:
+        return bpf(MAP_CREATE, struct.pack("<IIIII", ARRAY, 4, row_bytes, rows, MMAPABLE).ljust(72, b"\0"))
+    except OSError as error:
+        pytest.skip(f"no BPF maps here: {error}")
 
 
 @pytest.fixture
 def readable(writable: int) -> Iterator[int]:
-    """A second descriptor of the same map, opened for reading only, as the agent hands it out."""
-    info = ctypes.create_string_buffer(256)
-    bpf(OBJ_GET_INFO_BY_FD, struct.pack("<IIQ", writable, len(info), ctypes.addressof(info)))
-    (map_id,) = struct.unpack_from("<I", info, 4)
-    descriptor = bpf(MAP_GET_FD_BY_ID, struct.pack("<III", map_id, 0, READ_ONLY))
+    descriptor = read_only(writable)
     yield descriptor
     os.close(descriptor)
+
+
+def read_only(descriptor: int) -> int:
+    """A second descriptor of the same map, opened for reading only, as the agent hands it out."""
+    info = ctypes.create_string_buffer(256)
+    bpf(OBJ_GET_INFO_BY_FD, struct.pack("<IIQ", descriptor, len(info), ctypes.addressof(info)))
+    (map_id,) = struct.unpack_from("<I", info, 4)
+    return bpf(MAP_GET_FD_BY_ID, struct.pack("<III", map_id, 0, READ_ONLY))
 
 
 def put(descriptor: int, row: int, words: list[int]) -> None:
@@ -76,3 +88,21 @@ def test_a_range_beyond_the_map_is_refused(readable: int) -> None:
 def test_a_closed_descriptor_is_refused() -> None:
     with pytest.raises(Unavailable):
         ArrayReader(9999, 64, 10).read(0, 10)
+
+
+def test_nothing_of_a_whole_table_is_held_between_readings(writable: int) -> None:
+    """Lines are the only element of their array: 16 MB of each API, for as long as it lived."""
+    table = array(64 * ROWS, 1)
+    layout = Layout.read(layout_of(Usage((0, ROWS // 2), *[(0, 0)] * 6, kernel_bytes=0)))
+    tracemalloc.start()
+    try:
+        counters = Counters(layout, read_only(writable), read_only(table))
+        resting = tracemalloc.get_traced_memory()[0]
+        counters.read(0, 100)
+        assert tracemalloc.get_traced_memory()[0] > resting + ROWS * 64
+        counters.rest()
+        assert tracemalloc.get_traced_memory()[0] < resting + ROWS * 32
+    finally:
+        tracemalloc.stop()
+        os.close(table)
+    counters.close()

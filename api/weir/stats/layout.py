@@ -100,12 +100,18 @@ class Counters:
         except Unavailable:
             self.close()
             raise
+        self.rest()
 
     def read(self, start: int, end: int) -> U64:
         """[line, figure] as in `COUNTERS`, at most `CHUNK_LINES`; bytes are those of both paths. From line 0
         to the last in order it is the cheapest."""
         figures = self._read_stream(start, end)
         return self._read_arrays(start, end) if figures is None else figures
+
+    def rest(self) -> None:
+        """Let go of what was read, 64 bytes a line where there is no stream, until it is read again."""
+        for array in self._arrays.values():
+            array.forget()
 
     def _read_stream(self, start: int, end: int) -> U64 | None:
         """None where there is no stream, or no more."""
@@ -162,7 +168,7 @@ class Counters:
             details, classes = (self._arrays[name].read(start, end) for name in ("details", "class"))
             keys[start:end] = _column(details, layout.key_offset, np.uint64)
             parents[start:end] = _column(classes, layout.parent_offset, np.uint32)
-        self._arrays["class"].forget()
+        self.rest()
         return keys, parents
 
     def read_limits(self, lines: int) -> U64:

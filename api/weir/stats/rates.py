@@ -121,6 +121,7 @@ class RateTable:
             delta[:, [ANCESTOR, EARLY]] &= _SHORT  # counters of 32 bits
             delta[self._fresh[start:end]] = 0
             self.per_s[:, start:end] = delta.T
+        counters.rest()
         self.measured = ~self._fresh
         self._fresh[:] = False
         self.per_s *= scale
