@@ -40,6 +40,20 @@ static void take_over(struct weir_controller *c, uint32_t line)
 	}
 }
 
+/* Counters of before. Where nothing was counted nothing is written: most pages stay unused. */
+static void see(struct weir_controller *c, uint32_t line)
+{
+	uint64_t sent_bytes = c->lines[line].bytes + c->lines[line].fast_bytes;
+	const struct weir_detail *detail = &c->details[line];
+
+	if (sent_bytes || detail->drop_bytes || detail->drop_packets)
+		c->seen[line] = (struct observed){
+			.sent_bytes = sent_bytes,
+			.lost_bytes = detail->drop_bytes,
+			.drops = detail->drop_packets,
+		};
+}
+
 int weir_controller_new(struct weir_line *lines, const struct weir_detail *details, uint32_t count,
 			struct weir_controller **out)
 {
@@ -73,9 +87,7 @@ int weir_controller_new(struct weir_line *lines, const struct weir_detail *detai
 	    !c->is_hot || !c->awake || !c->is_awake)
 		goto cleanup;
 	for (uint32_t line = 0; line < count; line++) {
-		c->seen[line].sent_bytes = lines[line].bytes + lines[line].fast_bytes;
-		c->seen[line].lost_bytes = details[line].drop_bytes;
-		c->seen[line].drops = details[line].drop_packets;
+		see(c, line);
 		take_over(c, line);
 	}
 	*out = c;

@@ -28,7 +28,7 @@ DEFAULT_WAIT_S = 10.0
 READERS = 8
 CACHE_PRAGMAS = (
     "PRAGMA cache_size = -2048",
-    "PRAGMA soft_heap_limit = 8388608",  # of all connections of the process: each would fill its cache
+    "PRAGMA soft_heap_limit = 4194304",  # of all connections of the process: each would fill its cache
 )
 LARGE_CACHE_PRAGMAS = ("PRAGMA cache_size = -16384", "PRAGMA soft_heap_limit = 25165824")
 """Thousands of versions go to eleven indexes. With 2 MB of pages each was written to the log many times over:
