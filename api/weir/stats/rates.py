@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -22,6 +23,8 @@ SAMPLED = (BYTES, DROPS, MARKS, EARLY, ANCESTOR)
 """What `weir.stats.samples.FIGURES` has, and the worst delay."""
 _BACKWARDS = np.uint64(1 << 63)
 _SHORT = np.uint64(0xFFFF_FFFF)
+_BREATH_S = 0.002
+"""Between pieces of a reading: who asks for a page meanwhile waits for one piece, and not for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class RateTable:
         self._cumulative.clear()
         scale = np.float32(1.0 / elapsed_s)
         for start in range(0, self.lines, CHUNK_LINES):
+            if start:
+                time.sleep(_BREATH_S)
             end = min(start + CHUNK_LINES, self.lines)
             now = counters.read(start, end)
             delta = now - self._last[start:end]
