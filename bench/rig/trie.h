@@ -15,10 +15,10 @@
 
 #include "../../datapath/bpf/table.h"
 
-/* The loader has our own table and its size brought in, though no program looks there. */
+/* The loader has our own table and its sizes brought in, though no program looks there. */
 WEIR_TABLE(struct weir_v4_unit, weir_v4);
 
-const volatile __u32 weir_v4_units = WEIR_SECTION_ROWS;
+const volatile __u32 weir_v4_units = WEIR_SECTION_ROWS, weir_v4_words = WEIR_SECTION_ROWS;
 
 struct weir_trie_key {
 	__u32 length; /* of domain and prefix */

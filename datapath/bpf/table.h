@@ -37,7 +37,7 @@
 /* NULL: the table has no such row. What is compared is what is then used, or the verifier would not see the bound. */
 #define weir_row_below(name, index, rows)                                                                    \
 	({                                                                                                   \
-		__u32 at = (index);                                                                          \
+		__u64 at = (__u32)(index);                                                                   \
 		asm volatile("" : "+r"(at));                                                                 \
 		at < (rows) ? weir_row(name, at) : NULL;                                                     \
 	})

@@ -104,6 +104,15 @@ static int cannot_open(void)
 	return weir_fail(errno, "the programs cannot be opened: %s", verifier_words);
 }
 
+/* Of the tables that every object has; each has a type of its own for it. */
+#define set_sizes(rodata, meta)                                                                              \
+	do {                                                                                                 \
+		(rodata)->weir_prefix_mask = (meta)->prefix_entries - 1;                                     \
+		(rodata)->weir_v4_units = (meta)->v4_units;                                                  \
+		(rodata)->weir_v4_words = (meta)->v4_units * WEIR_V4_UNIT_WORDS;                             \
+		(rodata)->weir_line_count = (meta)->slots * 2;                                               \
+	} while (0)
+
 static int load_tc(struct weir *weir)
 {
 	struct weir_tc *tc = weir_tc__open();
@@ -111,9 +120,7 @@ static int load_tc(struct weir *weir)
 
 	if (!tc)
 		return cannot_open();
-	tc->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
-	tc->rodata->weir_v4_units = weir_meta(weir)->v4_units;
-	tc->rodata->weir_line_count = weir_meta(weir)->slots * 2;
+	set_sizes(tc->rodata, weir_meta(weir));
 	tc->rodata->weir_flow_mask = weir_meta(weir)->flows - 1;
 	tc->rodata->weir_host_mask = weir_meta(weir)->flows - 1;
 	error = load_object(weir, tc->obj);
@@ -128,9 +135,7 @@ static int load_xdp(struct weir *weir)
 
 	if (!xdp)
 		return cannot_open();
-	xdp->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
-	xdp->rodata->weir_v4_units = weir_meta(weir)->v4_units;
-	xdp->rodata->weir_line_count = weir_meta(weir)->slots * 2;
+	set_sizes(xdp->rodata, weir_meta(weir));
 	error = load_object(weir, xdp->obj);
 	weir_xdp__destroy(xdp);
 	return error;
@@ -145,9 +150,7 @@ static int load_kept(struct weir *weir)
 		return weir_fail(EOPNOTSUPP, "changes of neighbours are not counted");
 	if (!kept)
 		return cannot_open();
-	kept->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
-	kept->rodata->weir_v4_units = weir_meta(weir)->v4_units;
-	kept->rodata->weir_line_count = weir_meta(weir)->slots * 2;
+	set_sizes(kept->rodata, weir_meta(weir));
 	kept->rodata->weir_hop_count = weir_hop_count();
 	error = load_object(weir, kept->obj);
 	weir_kept__destroy(kept);
@@ -163,9 +166,7 @@ static int load_flow(struct weir *weir)
 		return weir_fail(EOPNOTSUPP, "the flow table was not asked for");
 	if (!flow)
 		return cannot_open();
-	flow->rodata->weir_prefix_mask = weir_meta(weir)->prefix_entries - 1;
-	flow->rodata->weir_v4_units = weir_meta(weir)->v4_units;
-	flow->rodata->weir_line_count = weir_meta(weir)->slots * 2;
+	set_sizes(flow->rodata, weir_meta(weir));
 	flow->rodata->weir_hop_count = weir_hop_count();
 	error = load_object(weir, flow->obj);
 	weir_flow__destroy(flow);

@@ -56,6 +56,7 @@ static int read_maps(struct weir_torch *torch, const struct weir_torch_spec *spe
 	if (bpf_obj_get_info_by_fd(spec->v4_fd, &v4, &size))
 		return -errno;
 	torch->rodata->weir_v4_units = v4.value_size / sizeof(struct weir_v4_unit);
+	torch->rodata->weir_v4_words = torch->rodata->weir_v4_units * WEIR_V4_UNIT_WORDS;
 	torch->rodata->torch_devices = devices.id;
 	torch->rodata->torch_ifindex = spec->slot_words ? 0 : spec->ifindexes[0];
 	torch->rodata->weir_prefix_mask = prefixes.max_entries - 1;

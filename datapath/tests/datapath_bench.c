@@ -182,6 +182,7 @@ static struct lookup_bench *open_lookups(struct weir *weir)
 	if (!error) {
 		bench->rodata->weir_prefix_mask = 262144 - 1; /* of 131,072 prefixes */
 		bench->rodata->weir_v4_units = usage.v4_units;
+		bench->rodata->weir_v4_words = bench->rodata->weir_v4_units * WEIR_V4_UNIT_WORDS;
 	}
 	for (int i = 0; i < 3 && !error; i++)
 		error = weir_object_use(bench->obj, names[i], weir_map_fd(weir, names[i], 0));

@@ -25,7 +25,8 @@
 #define WEIR_V4_COUNTS 0x01000000U
 #define WEIR_V4_SLOT 0x00ffffffU
 #define WEIR_V4_DEPTH_SHIFT 25
-#define WEIR_V4_UNIT_WORDS 16
+#define WEIR_V4_UNIT_WORDS 16 /* 2^WEIR_V4_FLAGS */
+#define WEIR_V4_FLAGS 4 /* bits of an entry above those of its unit */
 #define WEIR_V4_ROOT_UNITS 4096 /* the first level of domain d is in units d * 4096 and following */
 #define WEIR_V4_RUNS_AT 9 /* word of a packed node where its runs begin */
 #define WEIR_V4_SPARSE_RUNS 10
