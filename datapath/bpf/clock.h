@@ -21,6 +21,12 @@ enum weir_conformance {
 	WEIR_ANCESTOR_OVER_LIMIT,
 };
 
+/* The lines above a class: those from `first`, its parent, up to `from`, which is not one of them, are charged. */
+struct weir_climb {
+	__u32 first;
+	__u32 from; /* 0 = all are */
+};
+
 /* Give back what the lines from `index` up to `until`, which is not one of them, have taken. Global, as weir_refill:
  * verified once. */
 __attribute__((noinline)) int weir_leave(__u32 index, __u32 until, __u32 bytes)
@@ -47,11 +53,11 @@ __attribute__((noinline)) int weir_enter_total(__u32 index, struct weir_pace *pa
 	return !total || !pace || weir_enter_ancestor(total, index, pace, true);
 }
 
-/* Charge a class's ancestors, all or none. */
-static __always_inline bool weir_enter_ancestors(__u32 first, struct weir_pace *pace)
+/* Charge a class's ancestors, all or none. `first`: its parent; those below `from` are charged already. */
+static __always_inline bool weir_enter_ancestors(__u32 first, __u32 from, struct weir_pace *pace)
 {
 	bool over = false;
-	__u32 index = first;
+	__u32 index = from;
 
 	for (int level = 1; level < WEIR_LEVELS && index; level++) {
 		struct weir_line *line = weir_line(index);
@@ -73,23 +79,38 @@ static __always_inline bool weir_enter_ancestors(__u32 first, struct weir_pace *
 	return !over;
 }
 
-/* Charge a class and all above it, if none is over its limit; pace->departure_tk: when the packet may leave. */
-static __always_inline enum weir_conformance weir_enter(struct weir_line *line, struct weir_pace *pace)
+/* Charge a class and all above it, if none is over its limit; pace->departure_tk: when the packet may leave. `climb`: what
+ * weir_pass has charged. */
+static __always_inline enum weir_conformance weir_enter_rest(struct weir_line *line, struct weir_climb climb,
+							     struct weir_pace *pace)
 {
-	struct weir_line *shared;
+	struct weir_line *shared = line->shared ? weir_line(line->shared) : NULL;
+	enum weir_conformance conformance = WEIR_CONFORMS;
 
 	pace->departure_tk = pace->now_tk;
 	if (weir_over(line, pace))
-		return WEIR_OVER_LIMIT;
-	shared = line->shared ? weir_line(line->shared) : NULL;
-	if (shared && weir_over(shared, pace))
-		return WEIR_ANCESTOR_OVER_LIMIT;
-	if (!weir_enter_ancestors(line->parent, pace))
+		conformance = WEIR_OVER_LIMIT;
+	else if (shared && weir_over(shared, pace))
+		conformance = WEIR_ANCESTOR_OVER_LIMIT;
+	if (conformance != WEIR_CONFORMS) {
+		if (climb.from != climb.first)
+			weir_leave(climb.first, climb.from, pace->bytes);
+		return conformance;
+	}
+	if (!weir_enter_ancestors(climb.first, climb.from, pace))
 		return WEIR_ANCESTOR_OVER_LIMIT;
 	if (shared)
 		weir_depart_after(pace, weir_charge_line(shared, pace));
 	weir_depart_after(pace, weir_charge_line(line, pace));
 	return WEIR_CONFORMS;
+}
+
+/* The same of a packet that nothing is charged for yet. */
+static __always_inline enum weir_conformance weir_enter(struct weir_line *line, struct weir_pace *pace)
+{
+	__u32 first = line->parent;
+
+	return weir_enter_rest(line, (struct weir_climb){ first, first }, pace);
 }
 
 /* As weir_enter, where not every packet comes by; verified once. */

@@ -89,16 +89,23 @@ static __always_inline void weir_depart_after(struct weir_pace *pace, __u64 star
 		pace->departure_tk = start_tk;
 }
 
-static __always_inline __u64 weir_cost_tk(__u64 cost, __u32 bytes)
+static __always_inline __u64 weir_cost_tk(__u64 cost, __u64 bytes)
 {
 	return (cost * bytes + (1 << (WEIR_COST_SHIFT - 1))) >> WEIR_COST_SHIFT;
+}
+
+/* How far back the clock of an idle line may be. */
+static __always_inline __u64 weir_floor(const struct weir_line *line, __u64 now_tk, __u32 burst_min)
+{
+	__u32 burst = line->burst > burst_min ? line->burst : burst_min;
+
+	return now_tk - ((__u64)burst << WEIR_TIME_SHIFT);
 }
 
 /* Returns the start of what was charged. */
 static __always_inline __u64 weir_advance(struct weir_line *line, __u64 cost_tk, const struct weir_pace *pace)
 {
-	__u32 burst = line->burst > pace->burst_min ? line->burst : pace->burst_min;
-	__u64 floor = pace->now_tk - ((__u64)burst << WEIR_TIME_SHIFT);
+	__u64 floor = weir_floor(line, pace->now_tk, pace->burst_min);
 	__u64 clock = *(volatile __u64 *)&line->clock_tk, before;
 
 	if (weir_after(floor, clock)) {

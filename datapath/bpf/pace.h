@@ -16,6 +16,7 @@
 #include "counters.h"
 #include "far.h"
 #include "hosts.h"
+#include "pass.h"
 #include "ports.h"
 #include "read.h"
 #include "round_trip.h"
@@ -43,59 +44,107 @@ __attribute__((noinline)) int weir_see_loss(struct __sk_buff *skb, __u32 index, 
 	return 0;
 }
 
-/* What weir_let_wait is told of a weight, in a number, so that it need not lie in memory for those that do not wait. */
-static __always_inline __u64 weir_pack_weight(const struct weir_weight *weight)
+/* A packet of one customer whose class has no sub-queues, in a number: nothing of it need lie in memory. */
+#define WEIR_ONE_L3_SHIFT 48
+#define WEIR_ONE_ECN_SHIFT 32
+#define WEIR_ONE_PLAIN (1ULL << 34) /* its ECN is in the frame (weir_is_plain_frame) */
+
+static __always_inline __u64 weir_one(__u32 index, __u32 l3_offset, __u32 ecn)
 {
-	return (__u64)weight->ip_bytes << 32 | weight->segments << 16 | weight->l3_offset;
+	return (__u64)ecn << WEIR_ONE_ECN_SHIFT | (__u64)l3_offset << WEIR_ONE_L3_SHIFT | index;
 }
 
-/* A packet that may not leave at once, of a class without sub-queues; in a function of its own for its stack. */
-static __noinline int weir_let_wait(struct __sk_buff *skb, struct weir_pace *pace, __u64 packed,
-				    __u64 ecn_and_index, int conformance)
+static __always_inline __u32 weir_one_ecn(struct __sk_buff *skb, __u64 one)
 {
-	struct weir_waiting wait = {
-		.pace = pace,
-		.payer.index = ecn_and_index,
-		.ecn = ecn_and_index >> 32,
-		.l3_offset = packed & 0xffff,
-		.segments = packed >> 16 & 0xffff,
-		.ip_bytes = packed >> 32,
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (one & WEIR_ONE_PLAIN && weir_is_plain_frame(data, end))
+		return weir_plain_ip(data)->tos & 3;
+	return one >> WEIR_ONE_ECN_SHIFT & 3;
+}
+
+/* What such a packet is charged. */
+static __always_inline struct weir_pace weir_pace_of(const struct weir_port *port,
+						     const struct weir_weight *weight, __u64 now_tk)
+{
+	return (struct weir_pace){
+		.now_tk = now_tk,
+		.limit_mask = port->mode != WEIR_POLICE ? ~0ULL : 0,
+		.burst_min = port->burst_min,
+		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
 	};
+}
+
+/* What is to be known of the packet before it is charged. Global, as is what it calls. */
+__attribute__((noinline)) int weir_look(struct __sk_buff *skb, __u32 index, __u32 l3_offset)
+{
+	weir_see_round_trip(skb, index, l3_offset);
+	weir_see_loss(skb, index, l3_offset);
+	return 0;
+}
+
+/*
+ * Not all that weir_pass asks for holds: the rest is charged, and the packet leaves at once, waits, or is dropped.
+ * `passed`: what weir_pass said.
+ */
+__attribute__((noinline)) int weir_pace_rest(struct __sk_buff *skb, const struct weir_port *port, __u64 one,
+					     __u64 now_tk, __u64 passed)
+{
+	struct weir_weight weight = weir_weigh(skb, one >> WEIR_ONE_L3_SHIFT);
+	struct weir_waiting wait = {
+		.payer.index = one,
+		.ecn = weir_one_ecn(skb, one),
+		.l3_offset = weight.l3_offset,
+		.segments = weight.segments,
+		.ip_bytes = weight.ip_bytes,
+	};
+	enum weir_conformance conformance;
+	struct weir_pace pace;
 
 	wait.payer.line = weir_line(wait.payer.index);
-	if (!wait.payer.line)
+	if (!wait.payer.line || !port)
 		return WEIR_NEXT;
-	if (conformance == WEIR_CONFORMS)
-		return weir_wait(skb, &wait) ? WEIR_NEXT : TC_ACT_SHOT;
-	if (pace->limit_mask && weir_pass_over(skb, &wait))
+	pace = weir_pace_of(port, &weight, now_tk);
+	wait.pace = &pace;
+	conformance = weir_enter_rest(wait.payer.line, weir_climb_of(passed), &pace);
+	if (conformance == WEIR_CONFORMS) {
+		if (pace.limit_mask && weir_after(pace.departure_tk, now_tk))
+			return weir_wait(skb, &wait) ? WEIR_NEXT : TC_ACT_SHOT;
+		weir_count_sent(wait.payer.line, wait.segments, wait.ip_bytes);
+		return WEIR_NEXT;
+	}
+	if (pace.limit_mask && weir_pass_over(skb, &wait))
 		return WEIR_NEXT;
 	weir_count_drop(&wait.payer.index, wait.segments, wait.ip_bytes,
 			conformance == WEIR_ANCESTOR_OVER_LIMIT);
 	return TC_ACT_SHOT;
 }
 
-/* One customer, without sub-queues: nearly all packets. `tos`: only its last two bits are looked at. */
+/*
+ * A packet of one customer whose class has no sub-queues. `index` and `line`: its class's; `more`: what weir_one says
+ * besides, perhaps a constant. What is volatile is kept in memory as in pass.h.
+ */
 static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-				     struct weir_line *line, __u32 tos, const struct weir_weight *weight)
+				     __u64 more, struct weir_line *line)
 {
-	bool paced = port->mode != WEIR_POLICE;
-	struct weir_pace pace = {
-		.now_tk = weight->now_ns << WEIR_TICK_SHIFT,
-		.limit_mask = paced ? ~0ULL : 0,
-		.burst_min = port->burst_min,
-		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
-	};
-	enum weir_conformance conformance;
+	__u64 now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT, passed;
+	struct weir_quantum *quanta = weir_quanta_here();
+	struct weir_weight weight;
+	struct __sk_buff *volatile its_skb = skb;
+	const struct weir_port *volatile its_port = port;
+	volatile __u32 its_index = index, segments, ip_bytes;
 
-	if (weir_is_looked_at(index, pace.now_tk)) {
-		weir_see_round_trip(skb, index, weight->l3_offset);
-		weir_see_loss(skb, index, weight->l3_offset);
-	}
-	conformance = weir_enter(line, &pace);
-	if (conformance != WEIR_CONFORMS || (paced && weir_after(pace.departure_tk, pace.now_tk)))
-		return weir_let_wait(skb, &pace, weir_pack_weight(weight), (__u64)(tos & 3) << 32 | index,
-				     conformance);
-	weir_count_sent(line, weight->segments, weight->ip_bytes);
+	if (weir_is_looked_at(index, now_tk))
+		weir_look(skb, index, more >> WEIR_ONE_L3_SHIFT);
+	weight = weir_weigh(skb, more >> WEIR_ONE_L3_SHIFT);
+	segments = weight.segments;
+	ip_bytes = weight.ip_bytes;
+	asm volatile("" : "+r"(quanta), "+r"(now_tk)); /* these from here on in registers */
+	passed = weir_pass(line, quanta, now_tk, weir_charged_bytes(&weight, port->overhead_bytes),
+			   port->burst_min);
+	if (passed != WEIR_PASSED)
+		return weir_pace_rest(its_skb, its_port, more | its_index, now_tk, passed);
+	weir_count_sent(line, segments, ip_bytes);
 	return WEIR_NEXT;
 }
 
@@ -247,13 +296,17 @@ static __noinline int weir_pace_payers(struct __sk_buff *skb, const struct weir_
 	return WEIR_NEXT;
 }
 
-/* HTB holds the packet; what both directions share is judged here, and the sender was before. */
-static __always_inline int weir_hand_to_tree(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-					     struct weir_line *line, const struct weir_weight *weight)
+/* HTB holds the packet; what both directions share is judged here, and the sender was before. In a function of its own
+ * for its stack. */
+static __noinline int weir_hand_to_tree(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
+					const struct weir_weight *weight)
 {
+	struct weir_line *line = weir_line(index);
 	struct weir_pace pace = { .burst_min = port->burst_min };
 	struct weir_detail *detail;
 
+	if (!line)
+		return WEIR_NEXT;
 	if (weir_is_looked_at(index, bpf_ktime_get_coarse_ns() << WEIR_TICK_SHIFT))
 		weir_see_round_trip(skb, index, weight->l3_offset);
 	if (weir_has_totals()) {

@@ -127,6 +127,23 @@ static __always_inline __be16 weir_ethernet_protocol(const struct ethhdr *ethern
 	return *(const __be16 *)((const void *)ethernet + offsetof(struct ethhdr, h_proto));
 }
 
+/* Ethernet's protocol IPv4, then IPv4's version 4 and five words, as they lie in the frame; a byte of TOS follows. */
+#define WEIR_PLAIN_HEADERS bpf_htonl(0x08004500)
+#define WEIR_PLAIN_HEADERS_MASK bpf_htonl(0xffffff00)
+
+static __always_inline const struct iphdr *weir_plain_ip(const void *frame)
+{
+	return frame + sizeof(struct ethhdr);
+}
+
+/* IPv4 without options in an Ethernet frame without a tag, whose headers are there. */
+static __always_inline bool weir_is_plain_frame(const void *frame, const void *end)
+{
+	return (const void *)(weir_plain_ip(frame) + 1) <= end &&
+	       (*(const __u32 *)(frame + offsetof(struct ethhdr, h_proto)) & WEIR_PLAIN_HEADERS_MASK) ==
+		       WEIR_PLAIN_HEADERS;
+}
+
 static __always_inline bool weir_is_vlan(__be16 protocol)
 {
 	return protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD);

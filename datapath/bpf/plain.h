@@ -15,34 +15,30 @@
 #include "pace.h"
 #include "parse.h"
 
-#define WEIR_PLAIN_IPV4 0x45 /* version 4, five words */
+#define WEIR_PLAIN_ASKS (WEIR_ROLE_SHAPE | WEIR_ROLE_TRUNK | WEIR_ROLE_L3 | WEIR_ROLE_HOSTS)
+
+/* `mode` and `roles` of a port in one load. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define WEIR_MODE_AND_ROLES(mode, roles) ((mode) | (roles) << 8)
+#else
+#define WEIR_MODE_AND_ROLES(mode, roles) ((mode) << 8 | (roles))
+#endif
 
 /* Where some class has sub-queues by source (WEIR_ROLE_HOSTS) others usually have some, and would be looked up twice. */
 static __always_inline bool weir_is_plain_port(const struct weir_port *port)
 {
-	__u32 roles = port->roles & (WEIR_ROLE_SHAPE | WEIR_ROLE_TRUNK | WEIR_ROLE_L3 | WEIR_ROLE_HOSTS);
+	__u32 both = *(const __u16 *)&port->mode & WEIR_MODE_AND_ROLES(0xff, WEIR_PLAIN_ASKS);
 
-	return roles == WEIR_ROLE_SHAPE && port->mode != WEIR_HTB;
-}
-
-/* The header of such a packet; NULL = it is another. */
-static __always_inline struct iphdr *weir_plain_header(struct __sk_buff *skb)
-{
-	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-	struct ethhdr *ethernet = data;
-	struct iphdr *ip = (void *)(ethernet + 1);
-
-	if ((void *)(ip + 1) > end || weir_ethernet_protocol(ethernet) != bpf_htons(ETH_P_IP) ||
-	    *(__u8 *)ip != WEIR_PLAIN_IPV4)
-		return NULL;
-	return ip;
+	/* One of two modes, which are one apart. */
+	both -= WEIR_MODE_AND_ROLES(WEIR_EDT, WEIR_ROLE_SHAPE);
+	return !(both & ~WEIR_MODE_AND_ROLES(WEIR_POLICE - WEIR_EDT, 0));
 }
 
 /* Its line by destination, or by the mark if neither that nor the port has one; 0 = both ends have, or none. */
-static __always_inline __u32 weir_plain_index(struct __sk_buff *skb, const struct weir_port *port,
-					      const struct iphdr *ip)
+static __always_inline __u32 weir_plain_class(struct __sk_buff *skb, const struct weir_port *port,
+					      __u32 address)
 {
-	__u32 slot = weir_lookup4(port->domain, bpf_ntohl(ip->daddr));
+	__u32 slot = weir_lookup4(port->domain, address);
 	__u32 sender = skb->mark & WEIR_MARK_SLOT;
 
 	if (slot)
@@ -52,22 +48,14 @@ static __always_inline __u32 weir_plain_index(struct __sk_buff *skb, const struc
 	return (sender >> (WEIR_MARK_SHIFT - 1)) + WEIR_UPLOAD;
 }
 
-/* The line of a plain packet, which is being fetched then; NULL = it is another, or is not known to be plain. */
-static __always_inline struct weir_line *weir_plain_line(struct __sk_buff *skb, const struct weir_port *port,
-							 __u32 *index, __u32 *tos)
+/* The line of a plain packet; 0 = it is another, or is not known to be plain. */
+static __always_inline __u32 weir_plain_index(struct __sk_buff *skb, const struct weir_port *port)
 {
-	struct iphdr *ip = weir_is_plain_port(port) ? weir_plain_header(skb) : NULL;
-	struct weir_line *line;
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 
-	if (!ip)
-		return NULL;
-	*tos = ip->tos;
-	*index = weir_plain_index(skb, port, ip);
-	line = weir_line_of(*index);
-	if (!line)
-		return NULL;
-	weir_fetch(line);
-	return (line->flags & (WEIR_LINE_LIVE | WEIR_LINE_STACK)) == WEIR_LINE_LIVE ? line : NULL;
+	if (!weir_is_plain_port(port) || !weir_is_plain_frame(data, end))
+		return 0;
+	return weir_plain_class(skb, port, bpf_ntohl(weir_plain_ip(data)->daddr));
 }
 
 #endif

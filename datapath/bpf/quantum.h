@@ -31,18 +31,32 @@
 #define WEIR_QUANTUM_KEEP_NS 100000000ULL
 #define WEIR_QUANTUM_TK (WEIR_QUANTUM_NS << WEIR_TICK_SHIFT)
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WEIR_QUANTA);
-	__type(key, __u32);
-	__type(value, struct weir_quantum);
-} weir_quanta SEC(".maps");
+#ifndef WEIR_SECTION_CPUS
+#define WEIR_SECTION_CPUS 1
+#endif
+
+WEIR_TABLE(struct weir_quantum, weir_quanta); /* WEIR_QUANTA rows of each CPU in turn */
+
+const volatile __u32 weir_cpu_mask = WEIR_SECTION_CPUS - 1; /* all CPUs' numbers are within */
+
+/* Those of this CPU. */
+static __always_inline struct weir_quantum *weir_quanta_here(void)
+{
+	__u64 cpu = bpf_get_smp_processor_id() & weir_cpu_mask;
+
+	return weir_row(weir_quanta, cpu * WEIR_QUANTA);
+}
+
+static __always_inline struct weir_quantum *weir_quantum_of(struct weir_quantum *here, __u32 index)
+{
+	here += index * 0x9e3779b1U / (0x100000000ULL / WEIR_QUANTA); /* Fibonacci hashing */
+	asm volatile("" : "+r"(here)); /* or clang adds it up for each field */
+	return here;
+}
 
 static __always_inline struct weir_quantum *weir_quantum(__u32 index)
 {
-	__u32 place = index * 0x9e3779b1U / (0x100000000ULL / WEIR_QUANTA); /* Fibonacci hashing */
-
-	return bpf_map_lookup_elem(&weir_quanta, &place);
+	return weir_quantum_of(weir_quanta_here(), index);
 }
 
 static __always_inline bool weir_owns(const struct weir_quantum *quantum, const struct weir_line *line,
@@ -80,7 +94,7 @@ static __always_inline bool weir_ancestor_over(struct weir_line *line, __u32 ind
 	if (!weir_over(line, pace))
 		return false;
 	quantum = weir_quantum(index);
-	if (!quantum || !weir_has_prepaid(quantum, line, index, weir_cost_tk(line->cost, pace->bytes)))
+	if (!weir_has_prepaid(quantum, line, index, weir_cost_tk(line->cost, pace->bytes)))
 		return true;
 	return weir_is_over(line, weir_prepaid_start(quantum, line), pace);
 }
@@ -130,8 +144,6 @@ static __always_inline bool weir_enter_ancestor(struct weir_line *line, __u32 in
 		return true;
 	cost_tk = weir_cost_tk(cost, pace->bytes);
 	quantum = weir_quantum(index);
-	if (!quantum)
-		return false;
 	if (weir_has_prepaid(quantum, line, index, cost_tk)) {
 		start = weir_prepaid_start(quantum, line);
 		if (!weir_start_at(line, start, pace, judge))
@@ -155,7 +167,7 @@ static __always_inline void weir_return_ancestor(struct weir_line *line, __u32 i
 	__u64 cost_tk = weir_cost_tk(*(volatile __u64 *)&line->cost, bytes);
 	struct weir_quantum *quantum = weir_quantum(index);
 
-	if (quantum && weir_owns(quantum, line, index)) {
+	if (weir_owns(quantum, line, index)) {
 		quantum->start_tk -= cost_tk;
 		if (cost_tk <= WEIR_QUANTUM_TK / WEIR_QUANTUM_PACKETS) {
 			quantum->left_tk += cost_tk;

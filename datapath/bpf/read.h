@@ -95,11 +95,11 @@ static __always_inline struct weir_weight weir_weigh(struct __sk_buff *skb, __u3
 
 static __always_inline __u32 weir_charged_bytes(const struct weir_weight *weight, __s32 overhead_bytes)
 {
-	__s64 bytes = weight->ip_bytes + (__s64)weight->segments * overhead_bytes;
+	__u32 bytes = weight->ip_bytes + weight->segments * overhead_bytes;
 
-	if (bytes < 0)
-		return 0;
-	return bytes > WEIR_MAX_BYTES ? WEIR_MAX_BYTES : bytes;
+	if (bytes <= WEIR_MAX_BYTES)
+		return bytes;
+	return (__s32)bytes < 0 ? 0 : WEIR_MAX_BYTES;
 }
 
 #endif

@@ -256,52 +256,56 @@ static __noinline int weir_has_no_class(struct __sk_buff *skb, const struct weir
 	return unread ? TC_ACT_SHOT : WEIR_NEXT;
 }
 
-SEC("tc")
-int weir_egress(struct __sk_buff *skb)
+#define WEIR_DECIDED (1ULL << 63)
+
+static __always_inline __u64 weir_decided(int action)
 {
+	return WEIR_DECIDED | (__u32)action;
+}
+
+/* What is found out of a packet that is not plain. */
+struct weir_found {
 	struct weir_packet packet;
-	struct weir_weight weight;
-	struct weir_port *port;
+	__u32 sender; /* line, if both ends are customers; 0 = they are not */
+};
+
+/*
+ * The class of any packet. Returns weir_one of it, or what becomes of a packet without a class. In a function of its own
+ * for its stack, and so that plain packets have all registers.
+ */
+static __noinline __u64 weir_find_class(struct __sk_buff *skb, const struct weir_port *port, __u32 place,
+					struct weir_found *found)
+{
+	struct weir_packet *packet = &found->packet;
 	struct weir_line *line;
-	__u32 place, index, tos, sender = 0;
-	__u64 now_ns;
+	__u32 index, sender = 0;
 	int reason;
 
-	port = weir_port_find(skb->ifindex, &place);
-	if (!port || port->mode == WEIR_NONE)
-		return WEIR_NEXT;
-	line = weir_plain_line(skb, port, &index, &tos);
-	if (line) {
-		weight = weir_weigh(skb, sizeof(struct ethhdr));
-		weight.now_ns = bpf_ktime_get_ns();
-		goto known;
-	}
-	packet = (struct weir_packet){};
+	*found = (struct weir_found){};
 	if ((port->roles & (WEIR_ROLE_SHAPE | WEIR_ROLE_TRUNK)) != WEIR_ROLE_SHAPE &&
 	    (!(port->roles & WEIR_ROLE_SHAPE) || weir_is_shaped_above(skb, port)))
-		return WEIR_NEXT;
-	reason = weir_parse(skb, port, WEIR_DESTINATION, &packet);
+		return weir_decided(WEIR_NEXT);
+	reason = weir_parse(skb, port, WEIR_DESTINATION, packet);
 	if (reason == WEIR_OK) {
-		index = weir_classify_egress(skb, port, &packet);
+		index = weir_classify_egress(skb, port, packet);
 	} else if (weir_is_unread(reason)) {
 		index = weir_classify_egress(skb, port, NULL);
 	} else {
 		weir_port_count(place, reason, skb->len);
-		return WEIR_NEXT;
+		return weir_decided(WEIR_NEXT);
 	}
 	line = weir_line_of(index);
 	if (line)
 		weir_fetch(line);
-	/* Takes its time, while the line is fetched. */
-	now_ns = port->mode == WEIR_HTB ? 0 : bpf_ktime_get_ns();
 	if (line && line->flags & WEIR_LINE_FORK) {
-		index = weir_classify_far(skb, port, &packet);
+		index = weir_classify_far(skb, port, packet);
 		line = weir_line_of(index);
 	}
 	if (weir_has_sender(skb, index)) {
 		if (reason == WEIR_OK && (skb->mark & WEIR_MARK_SLOT) == WEIR_SLOT_UNREAD << WEIR_MARK_SHIFT)
-			return weir_has_no_class(skb, port, place, WEIR_SLOT_UNREAD * 2, reason);
-		sender = weir_sender(skb, port, &packet);
+			return weir_decided(
+				weir_has_no_class(skb, port, place, WEIR_SLOT_UNREAD * 2, reason));
+		sender = weir_sender(skb, port, packet);
 	}
 	if (sender && (!line || !(line->flags & WEIR_LINE_LIVE))) {
 		index = sender;
@@ -309,21 +313,51 @@ int weir_egress(struct __sk_buff *skb)
 		sender = 0;
 	}
 	if (!line || !(line->flags & WEIR_LINE_LIVE))
-		return weir_has_no_class(skb, port, place, index, reason);
-	weight = weir_weigh(skb, packet.l3_offset);
-	weight.now_ns = now_ns;
-	weight.sender = sender;
-	if (sender && port->mode == WEIR_HTB)
+		return weir_decided(weir_has_no_class(skb, port, place, index, reason));
+	found->sender = sender;
+	return weir_one(index, packet->l3_offset, packet->ecn);
+}
+
+SEC("tc")
+int weir_egress(struct __sk_buff *skb)
+{
+	struct weir_found found;
+	struct weir_weight weight;
+	struct weir_port *port;
+	struct weir_line *line;
+	__u32 place, index;
+	__u64 one;
+
+	port = weir_port_find(skb->ifindex, &place);
+	if (!port)
+		return WEIR_NEXT;
+	index = weir_plain_index(skb, port);
+	line = weir_line_of(index);
+	if (line) {
+		weir_fetch(line);
+		if ((line->flags & (WEIR_LINE_LIVE | WEIR_LINE_STACK)) == WEIR_LINE_LIVE)
+			return weir_pace(skb, port, index,
+					 WEIR_ONE_PLAIN | weir_one(0, sizeof(struct ethhdr), 0), line);
+	}
+	if (port->mode == WEIR_NONE)
+		return WEIR_NEXT;
+	one = weir_find_class(skb, port, place, &found);
+	if (one & WEIR_DECIDED)
+		return one;
+	line = weir_line(one);
+	if (!line)
+		return WEIR_NEXT;
+	if (port->mode != WEIR_HTB && !found.sender && !(line->flags & WEIR_LINE_SUBQUEUES))
+		return weir_pace(skb, port, one, one & ~(__u64)~0U, line);
+	weight = weir_weigh(skb, found.packet.l3_offset);
+	if (port->mode != WEIR_HTB || found.sender)
 		weight.now_ns = bpf_ktime_get_ns();
-	if (sender && !weir_enter_sender(skb, port, &packet, &weight))
+	weight.sender = found.sender;
+	if (weight.sender && !weir_enter_sender(skb, port, &found.packet, &weight))
 		return TC_ACT_SHOT;
 	if (port->mode == WEIR_HTB)
-		return weir_hand_to_tree(skb, port, index, line, &weight);
-	if (sender || line->flags & WEIR_LINE_SUBQUEUES)
-		return weir_pace_payers(skb, port, index, &packet, &weight);
-	tos = packet.ecn;
-known:
-	return weir_pace(skb, port, index, line, tos, &weight);
+		return weir_hand_to_tree(skb, port, one, &weight);
+	return weir_pace_payers(skb, port, one, &found.packet, &weight);
 }
 
 char LICENSE[] SEC("license")

@@ -209,6 +209,7 @@ uint64_t weir_refused_at(struct weir *weir, uint32_t place);
 
 /* hops.c */
 uint32_t weir_hop_count(void); /* rows of all processors */
+uint32_t weir_cpu_rows(void); /* the processors that may ever be there, rounded up to a power of two */
 void weir_hops_open(struct weir *weir);
 void weir_hops_close(struct weir *weir);
 int weir_hop_pins_mend(struct weir *weir, uint32_t *mended);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "internal.h"
 
@@ -62,6 +63,16 @@ static uint32_t row_size(enum weir_map map)
 	}
 }
 
+uint32_t weir_cpu_rows(void)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint32_t rows = 1;
+
+	while ((int)rows < cpus)
+		rows *= 2;
+	return rows;
+}
+
 static uint32_t row_count(enum weir_map map, const struct weir_meta *meta)
 {
 	switch (map) {
@@ -95,7 +106,7 @@ static uint32_t row_count(enum weir_map map, const struct weir_meta *meta)
 	case WEIR_MAP_HOST_NAMES:
 		return WEIR_HOST_NAMES;
 	case WEIR_MAP_QUANTA:
-		return WEIR_QUANTA;
+		return WEIR_QUANTA * weir_cpu_rows();
 	case WEIR_MAP_BOUNDED:
 		return WEIR_BOUNDED_MAX;
 	case WEIR_MAP_HOPS:
@@ -111,7 +122,7 @@ static uint32_t row_count(enum weir_map map, const struct weir_meta *meta)
 static bool is_table(enum weir_map map)
 {
 	return map == WEIR_MAP_LINES || map == WEIR_MAP_V4 || map == WEIR_MAP_PORTS || map == WEIR_MAP_UP ||
-	       map == WEIR_MAP_HOPS || map == WEIR_MAP_REGIONS;
+	       map == WEIR_MAP_HOPS || map == WEIR_MAP_REGIONS || map == WEIR_MAP_QUANTA;
 }
 
 uint32_t weir_map_value_size(enum weir_map map, const struct weir_meta *meta)
@@ -126,7 +137,7 @@ uint32_t weir_map_entry_count(enum weir_map map, const struct weir_meta *meta)
 
 static enum bpf_map_type map_type(enum weir_map map)
 {
-	if (map == WEIR_MAP_PORT_COUNTERS || map == WEIR_MAP_QUANTA)
+	if (map == WEIR_MAP_PORT_COUNTERS)
 		return BPF_MAP_TYPE_PERCPU_ARRAY;
 	if (map == WEIR_MAP_CHECKS)
 		return BPF_MAP_TYPE_PERCPU_HASH;

@@ -101,7 +101,7 @@ static int plan_meta(const struct weir_options *options, struct weir_meta *meta)
 static bool is_mapped(enum weir_map map)
 {
 	return weir_map_is_mappable(map) && map != WEIR_MAP_UP && map != WEIR_MAP_HOPS &&
-	       map != WEIR_MAP_WAITS && map != WEIR_MAP_FLOWS;
+	       map != WEIR_MAP_QUANTA && map != WEIR_MAP_WAITS && map != WEIR_MAP_FLOWS;
 }
 
 static int map_memory(struct weir *weir, enum weir_map map, const struct weir_meta *meta)

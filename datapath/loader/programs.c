@@ -111,6 +111,7 @@ static int cannot_open(void)
 		(rodata)->weir_v4_units = (meta)->v4_units;                                                  \
 		(rodata)->weir_v4_words = (meta)->v4_units * WEIR_V4_UNIT_WORDS;                             \
 		(rodata)->weir_line_count = (meta)->slots * 2;                                               \
+		(rodata)->weir_cpu_mask = weir_cpu_rows() - 1;                                               \
 	} while (0)
 
 static int load_tc(struct weir *weir)

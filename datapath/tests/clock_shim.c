@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 #define __always_inline inline __attribute__((always_inline))
+#define __noinline __attribute__((noinline))
 #define SEC(name)
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) value *name
@@ -14,30 +15,22 @@
 #define BPF_F_MMAPABLE 1024
 
 #define LINES 4096
-#define WEIR_SECTION_ROWS LINES
 #define CPUS 64
+#define WEIR_SECTION_CPUS CPUS
+#define WEIR_SECTION_ROWS (CPUS * 1024) /* WEIR_QUANTA */
 
-static void *element(const void *map, const __u32 *index);
-#define bpf_map_lookup_elem(map, key) element(map, key)
-
-#include "../bpf/clock.h"
-
-static struct weir_quantum quanta[CPUS][WEIR_QUANTA];
 static __u32 current_cpu;
+#define bpf_get_smp_processor_id() current_cpu
 
-static void *element(const void *map, const __u32 *index)
-{
-	return map == &weir_quanta ? &quanta[current_cpu][*index] : NULL;
-}
+#include "../bpf/pass.h"
 
 /* All lines free and nothing prepaid. */
 void shim_reset(void)
 {
 	for (int line = 0; line < LINES; line++)
 		weir_lines[line] = (struct weir_line){};
-	for (int cpu = 0; cpu < CPUS; cpu++)
-		for (int place = 0; place < WEIR_QUANTA; place++)
-			quanta[cpu][place] = (struct weir_quantum){};
+	for (int row = 0; row < CPUS * WEIR_QUANTA; row++)
+		weir_quanta[row] = (struct weir_quantum){};
 }
 
 void shim_cpu(__u32 cpu)
@@ -71,8 +64,12 @@ int shim_packet(__u32 line, __u64 now_tk, __u32 bytes, __u32 burst_min, int poli
 		.burst_min = burst_min,
 		.bytes = bytes,
 	};
-	enum weir_conformance conformance = weir_enter(&weir_lines[line], &pace);
+	enum weir_conformance conformance = WEIR_CONFORMS;
+	__u64 passed = weir_pass(&weir_lines[line], weir_quanta_here(), now_tk, bytes, burst_min);
 
+	pace.departure_tk = now_tk;
+	if (passed != WEIR_PASSED)
+		conformance = weir_enter_rest(&weir_lines[line], weir_climb_of(passed), &pace);
 	if (conformance == WEIR_CONFORMS)
 		*departure_tk = pace.departure_tk;
 	return conformance;

@@ -127,15 +127,10 @@ def map_lookup(map_fd: int, index: int, size: int) -> bytes:
     return value.raw
 
 
-def per_cpu_rows(map_fd: int, entries: int, size: int) -> list[bytes]:
-    """Every row of every possible CPU of a per-CPU array whose row is a multiple of 8 bytes."""
+def possible_cpus() -> int:
+    """How many processors there may ever be."""
     possible = Path("/sys/devices/system/cpu/possible").read_text().strip()
-    cpus = int(possible.rpartition("-")[2].rpartition(",")[2]) + 1
-    found = []
-    for index in range(entries):
-        rows = map_lookup(map_fd, index, size * cpus)
-        found += [rows[at : at + size] for at in range(0, len(rows), size)]
-    return found
+    return int(possible.rpartition("-")[2].rpartition(",")[2]) + 1
 
 
 def map_update(map_fd: int, index: int, value: bytes) -> None:

@@ -108,10 +108,10 @@ class Loaded:
         """What all processors have charged to an ancestor and not used yet."""
         fd = self.datapath.map_fd("weir_quanta")
         try:
-            rows = bpf_run.per_cpu_rows(fd, QUANTA, QUANTUM.size)
+            with mmap.mmap(fd, QUANTA * QUANTUM.size * bpf_run.possible_cpus()) as rows:
+                found = list(QUANTUM.iter_unpack(rows[:]))
         finally:
             os.close(fd)
-        found = (QUANTUM.unpack(row) for row in rows)
         return sum(left for line, left, *_ in found if line == slot * 2 + direction)
 
     def set_line_flags(self, slot: int, direction: int, flags: int) -> None:

@@ -38,7 +38,7 @@
 #include "weir/abi/wait.h"
 
 /* A change that an older program or loader cannot live with: new maps are needed. */
-#define WEIR_ABI 6
+#define WEIR_ABI 7
 
 #define WEIR_TICK_SHIFT 4 /* ticks = ns << 4 */
 #define WEIR_TIME_SHIFT 8 /* times in weir_line are in 2^8 ticks = 16 ns: 68 s in 32 bits */
