@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 from weir.model.prefix import Prefix, text_in_domain
+from weir.model.quick_init import quick_init
 
 NO_SLOT = 0
 """The slot that means "no class": such a packet is not limited."""
@@ -87,6 +88,7 @@ def fork_id(default_slot: int, far: tuple[FarEntry, ...]) -> str:
     return f"fork {' '.join(ends)} else {default_slot}"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ClassSpec:
     """One queue in the kernel. `parent_slot` 0 = none; `depth` counts its ancestors.

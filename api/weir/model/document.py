@@ -15,6 +15,7 @@ from weir.model.interface import Interface
 from weir.model.objects import ConfigObject, Kind, Pair, Queue, QueueType
 from weir.model.packed import QueueTable
 from weir.model.prefix import looks_like_prefix
+from weir.model.quick_init import quick_init
 
 T = TypeVar("T", bound=ConfigObject)
 
@@ -22,6 +23,7 @@ POSITION_STEP = 10
 """Queues added at the end of a list leave room between them, so that a move changes one queue."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Change:
     """`old is None` creates, `new is None` deletes."""

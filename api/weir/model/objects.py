@@ -42,6 +42,7 @@ from weir.model.limits import (
 )
 from weir.model.pair import Pair as Pair
 from weir.model.pair import shared_pair
+from weir.model.quick_init import quick_init
 from weir.model.schedule import TimeWindow as TimeWindow
 
 Kind = str
@@ -90,6 +91,7 @@ class Total:
 NO_TOTAL = Total()
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Queue(ConfigObject):
     """A simple queue: who, how fast up and down, under which parent. Rates are 0 where there is no limit."""
