@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-import ssl
+from binascii import a2b_base64
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -144,8 +144,11 @@ def fingerprint(certificate: Path) -> str:
     """As browsers show it, so that what they warn of can be compared; "" without one."""
     try:
         text = certificate.read_text(encoding="ascii")
-        found = text[text.index("-----BEGIN CERTIFICATE") :]
-        digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(found.strip())).hexdigest().upper()
+        _, begun, rest = text.partition("-----BEGIN CERTIFICATE-----")
+        found, ended, _ = rest.partition("-----END CERTIFICATE-----")
+        if not (begun and ended):
+            return ""
+        digest = hashlib.sha256(a2b_base64(found)).hexdigest().upper()
     except (OSError, ValueError):
         return ""
     return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))

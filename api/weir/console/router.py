@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weir.console.accounts import opened_accounts
 from weir.model.problem import Problem
 from weir.wire.agent_states import meaning
 from weir.wire.client import AgentClient
@@ -75,8 +74,7 @@ class Router:
 
     @property
     def actions(self) -> Actions:
-        """What changes the router is imported when somebody asks for it: without it the rest is there in a
-        third of the time."""
+        """Imported when somebody has answered what is asked before: each Enter starts this program."""
         from weir.console.actions import Actions
 
         return Actions(self._database, self._agent)
@@ -94,6 +92,8 @@ class Router:
             return {}
 
     def _unclaimed(self, wrong: list[str]) -> bool:
+        from weir.console.accounts import opened_accounts
+
         try:
             with opened_accounts(self._database) as accounts:
                 return not accounts.users()
