@@ -119,14 +119,16 @@ def insisted(
 ) -> Found:
     """The answer, once there is one: on a busy machine RAUC may be late, and a slot that nobody calls good is
     left after three starts. Raises the last `Problem` after `ask_s`."""
-    begun = clock()
+    begun, said = clock(), ""
     while True:
         try:
             return ask()
         except Problem as problem:
             if clock() - begun >= limits.ask_s:
                 raise
-            log.warning("%s; asking again in %g s", problem.message, ASK_AGAIN_S)
+            if problem.message != said:
+                log.warning("%s; asking again every %g s", problem.message, ASK_AGAIN_S)
+            said = problem.message
         pause(ASK_AGAIN_S)
 
 
