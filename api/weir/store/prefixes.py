@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import json
+import marshal
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from weir.model.objects import ConfigObject, Queue
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
 from weir.store.inserting import insert
+
+_PIECE_PAIRS = 1024
 
 
 def key_of(prefix: Prefix) -> bytes:
@@ -58,19 +62,41 @@ class TargetMoves:
     """What changes do to the index; untouched prefixes cost no write."""
 
     def __init__(self) -> None:
-        self._removed: list[tuple[bytes, str]] = []
-        self._added: list[tuple[bytes, str]] = []
+        self._removed = _Pairs()
+        self._added = _Pairs()
 
     def note(self, object_id: str, old: ConfigObject | None, new: ConfigObject | None) -> None:
         """One object's change."""
         if isinstance(old, Queue) and isinstance(new, Queue) and old.target == new.target:
             return
         before, after = target_keys(old), target_keys(new)
-        self._removed.extend((key, object_id) for key in before - after)
-        self._added.extend((key, object_id) for key in after - before)
+        for key in before - after:
+            self._removed.add(key, object_id)
+        for key in after - before:
+            self._added.add(key, object_id)
 
     def write(self, connection: sqlite3.Connection) -> None:
         """In key order: a bulk insert then appends to the tree instead of splitting it everywhere."""
-        self._added.sort()
-        connection.executemany("DELETE FROM target_now WHERE prefix = ? AND id = ?", self._removed)
-        insert(connection, "INSERT INTO target_now (prefix, id)", self._added)
+        removed, added = self._removed.all(), sorted(self._added.all())
+        connection.executemany("DELETE FROM target_now WHERE prefix = ? AND id = ?", removed)
+        insert(connection, "INSERT INTO target_now (prefix, id)", added)
+
+
+class _Pairs:
+    """Keys with their ids in a few pieces of memory. They are noted while the next document is made: as
+    objects they would come to lie between those that stay (docs/adr/0036)."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._open: list[tuple[bytes, str]] = []
+
+    def add(self, key: bytes, object_id: str) -> None:
+        self._open.append((key, object_id))
+        if len(self._open) == _PIECE_PAIRS:
+            self._pieces.append(marshal.dumps(self._open))
+            self._open = []
+
+    def all(self) -> list[tuple[bytes, str]]:
+        """In the order in which they came."""
+        pieces: Iterator[list[tuple[bytes, str]]] = map(marshal.loads, self._pieces)
+        return [*chain.from_iterable(pieces), *self._open]
