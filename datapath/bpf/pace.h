@@ -87,8 +87,7 @@ __attribute__((noinline)) int weir_look(struct __sk_buff *skb, __u32 index, __u3
  * Not all that weir_pass asks for holds: the rest is charged, and the packet leaves at once, waits, or is dropped.
  * `passed`: what weir_pass said.
  */
-__attribute__((noinline)) int weir_pace_rest(struct __sk_buff *skb, const struct weir_port *port, __u64 one,
-					     __u64 now_tk, __u64 passed)
+__attribute__((noinline)) int weir_pace_rest(struct __sk_buff *skb, __u64 one, __u64 now_tk, __u64 passed)
 {
 	struct weir_weight weight = weir_weigh(skb, one >> WEIR_ONE_L3_SHIFT);
 	struct weir_waiting wait = {
@@ -99,8 +98,11 @@ __attribute__((noinline)) int weir_pace_rest(struct __sk_buff *skb, const struct
 		.ip_bytes = weight.ip_bytes,
 	};
 	enum weir_conformance conformance;
+	const struct weir_port *port;
 	struct weir_pace pace;
+	__u32 place;
 
+	port = weir_port_find(skb->ifindex, &place);
 	wait.payer.line = weir_line(wait.payer.index);
 	if (!wait.payer.line || !port)
 		return WEIR_NEXT;
@@ -131,7 +133,6 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 	struct weir_quantum *quanta = weir_quanta_here();
 	struct weir_weight weight;
 	struct __sk_buff *volatile its_skb = skb;
-	const struct weir_port *volatile its_port = port;
 	volatile __u32 its_index = index, segments, ip_bytes;
 
 	if (weir_is_looked_at(index, now_tk))
@@ -143,7 +144,7 @@ static __always_inline int weir_pace(struct __sk_buff *skb, const struct weir_po
 	passed = weir_pass(line, quanta, now_tk, weir_charged_bytes(&weight, port->overhead_bytes),
 			   port->burst_min);
 	if (passed != WEIR_PASSED)
-		return weir_pace_rest(its_skb, its_port, more | its_index, now_tk, passed);
+		return weir_pace_rest(its_skb, more | its_index, now_tk, passed);
 	weir_count_sent(line, segments, ip_bytes);
 	return WEIR_NEXT;
 }
@@ -296,36 +297,49 @@ static __noinline int weir_pace_payers(struct __sk_buff *skb, const struct weir_
 	return WEIR_NEXT;
 }
 
-/* HTB holds the packet; what both directions share is judged here, and the sender was before. In a function of its own
- * for its stack. */
-static __noinline int weir_hand_to_tree(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
-					const struct weir_weight *weight)
+/* What both directions share is judged, and the packet not charged. False: it was over such a limit. */
+static __noinline bool weir_totals_let_pass(const struct weir_port *port, __u32 index,
+					    const struct weir_weight *weight)
 {
-	struct weir_line *line = weir_line(index);
-	struct weir_pace pace = { .burst_min = port->burst_min };
+	struct weir_pace pace = {
+		.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT,
+		.burst_min = port->burst_min,
+		.bytes = weir_charged_bytes(weight, port->overhead_bytes),
+	};
+
+	if (weir_charge_totals(index, &pace))
+		return true;
+	weir_count_drop(&index, weight->segments, weight->ip_bytes, true);
+	if (weight->sender)
+		weir_refund_other(weight->sender, weight->sender_host, pace.bytes);
+	return false;
+}
+
+/* HTB holds the packet; what both directions share is judged here, and the sender before. */
+static __always_inline int weir_hand_to_tree(struct __sk_buff *skb, const struct weir_port *port, __u32 index,
+					     struct weir_line *line, const struct weir_packet *packet,
+					     __u32 sender)
+{
+	struct weir_weight weight = weir_weigh(skb, packet->l3_offset);
 	struct weir_detail *detail;
 
-	if (!line)
-		return WEIR_NEXT;
-	if (weir_is_looked_at(index, bpf_ktime_get_coarse_ns() << WEIR_TICK_SHIFT))
-		weir_see_round_trip(skb, index, weight->l3_offset);
-	if (weir_has_totals()) {
-		pace.now_tk = bpf_ktime_get_ns() << WEIR_TICK_SHIFT;
-		pace.bytes = weir_charged_bytes(weight, port->overhead_bytes);
-		if (!weir_charge_totals(index, &pace)) {
-			weir_count_drop(&index, weight->segments, weight->ip_bytes, true);
-			if (weight->sender)
-				weir_refund_other(weight->sender, weight->sender_host, pace.bytes);
+	weight.sender = sender;
+	if (sender) {
+		weight.now_ns = bpf_ktime_get_ns();
+		if (!weir_enter_sender(skb, port, packet, &weight))
 			return TC_ACT_SHOT;
-		}
 	}
+	if (weir_is_looked_at(index, bpf_ktime_get_coarse_ns() << WEIR_TICK_SHIFT))
+		weir_see_round_trip(skb, index, weight.l3_offset);
+	if (weir_has_totals() && !weir_totals_let_pass(port, index, &weight))
+		return TC_ACT_SHOT;
 	detail = bpf_map_lookup_elem(&weir_details, &index);
 	if (detail)
 		skb->priority = detail->htb_classid;
-	weir_count_sent(line, weight->segments, weight->ip_bytes);
-	line = weir_line_of(weight->sender);
+	weir_count_sent(line, weight.segments, weight.ip_bytes);
+	line = weir_line_of(sender);
 	if (line)
-		weir_count_sent(line, weight->segments, weight->ip_bytes);
+		weir_count_sent(line, weight.segments, weight.ip_bytes);
 	return WEIR_NEXT;
 }
 

@@ -56,9 +56,11 @@ static __always_inline bool weir_pass_ancestor(struct weir_line *line, __u32 ind
 static __always_inline bool weir_pass_class(struct weir_line *line, __u64 now_tk, __u64 bytes,
 					    __u32 burst_min)
 {
-	__u64 cost = *(volatile __u64 *)&line->cost, clock = *(volatile __u64 *)&line->clock_tk, start,
-	      before;
+	__u64 cost, clock, start, before;
 
+	asm volatile("" : "+r"(line)); /* in a register again */
+	cost = *(volatile __u64 *)&line->cost;
+	clock = *(volatile __u64 *)&line->clock_tk;
 	if (!cost)
 		return true;
 	start = weir_floor(line, now_tk, burst_min);

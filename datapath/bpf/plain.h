@@ -52,10 +52,13 @@ static __always_inline __u32 weir_plain_class(struct __sk_buff *skb, const struc
 static __always_inline __u32 weir_plain_index(struct __sk_buff *skb, const struct weir_port *port)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	__u32 address;
 
 	if (!weir_is_plain_port(port) || !weir_is_plain_frame(data, end))
 		return 0;
-	return weir_plain_class(skb, port, bpf_ntohl(weir_plain_ip(data)->daddr));
+	address = bpf_ntohl(weir_plain_ip(data)->daddr);
+	asm volatile("" : "+r"(address)); /* or clang turns its half once more */
+	return weir_plain_class(skb, port, address);
 }
 
 #endif

@@ -84,11 +84,11 @@ static __always_inline int weir_parse(struct __sk_buff *skb, const struct weir_p
 /* The qdisc layer sets wire_len to the length of all segments with their headers before this hook. */
 static __always_inline struct weir_weight weir_weigh(struct __sk_buff *skb, __u32 l3_offset)
 {
-	struct weir_weight weight = { .segments = 1, .l3_offset = l3_offset };
+	struct weir_weight weight = { .segments = skb->gso_segs, .l3_offset = l3_offset };
 	__u32 wire = skb->wire_len > skb->len ? skb->wire_len : skb->len;
 
-	if (skb->gso_segs > 1)
-		weight.segments = skb->gso_segs;
+	if (weight.segments <= 1)
+		weight.segments = 1;
 	weight.ip_bytes = wire - weight.segments * l3_offset;
 	return weight;
 }

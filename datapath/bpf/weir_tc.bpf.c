@@ -270,8 +270,8 @@ struct weir_found {
 };
 
 /*
- * The class of any packet. Returns weir_one of it, or what becomes of a packet without a class. In a function of its own
- * for its stack, and so that plain packets have all registers.
+ * The class of any packet. Returns weir_one of it, or what becomes of a packet that has none, or leaves by a port in HTB
+ * mode. In a function of its own for its stack, and so that plain packets have all registers.
  */
 static __noinline __u64 weir_find_class(struct __sk_buff *skb, const struct weir_port *port, __u32 place,
 					struct weir_found *found)
@@ -314,6 +314,8 @@ static __noinline __u64 weir_find_class(struct __sk_buff *skb, const struct weir
 	}
 	if (!line || !(line->flags & WEIR_LINE_LIVE))
 		return weir_decided(weir_has_no_class(skb, port, place, index, reason));
+	if (port->mode == WEIR_HTB)
+		return weir_decided(weir_hand_to_tree(skb, port, index, line, packet, sender));
 	found->sender = sender;
 	return weir_one(index, packet->l3_offset, packet->ecn);
 }
@@ -347,16 +349,13 @@ int weir_egress(struct __sk_buff *skb)
 	line = weir_line(one);
 	if (!line)
 		return WEIR_NEXT;
-	if (port->mode != WEIR_HTB && !found.sender && !(line->flags & WEIR_LINE_SUBQUEUES))
+	if (!found.sender && !(line->flags & WEIR_LINE_SUBQUEUES))
 		return weir_pace(skb, port, one, one & ~(__u64)~0U, line);
 	weight = weir_weigh(skb, found.packet.l3_offset);
-	if (port->mode != WEIR_HTB || found.sender)
-		weight.now_ns = bpf_ktime_get_ns();
+	weight.now_ns = bpf_ktime_get_ns();
 	weight.sender = found.sender;
 	if (weight.sender && !weir_enter_sender(skb, port, &found.packet, &weight))
 		return TC_ACT_SHOT;
-	if (port->mode == WEIR_HTB)
-		return weir_hand_to_tree(skb, port, one, &weight);
 	return weir_pace_payers(skb, port, one, &found.packet, &weight);
 }
 
