@@ -288,7 +288,7 @@ def test_only_a_number_of_the_menu_gets_onto_a_command_line(tmp_path: Path) -> N
 
 
 def test_a_program_that_a_signal_ended_ends_the_console_and_systemd_resets_the_terminal() -> None:
-    terminal = Terminal("/bin/sh", "-c", "stty -echo; kill -QUIT $$")
+    terminal = Terminal("/bin/sh", "-c", "stty -echo; kill -KILL $$")
     assert terminal.process.wait(timeout=WITHIN_S) == 0
 
 
