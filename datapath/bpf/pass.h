@@ -7,7 +7,7 @@
  * All else ends the way where it is found, before that line is touched: weir_enter_rest goes on from there.
  *
  * There is no call in it, so that all registers are its own. What is needed at the end alone is kept in memory meanwhile
- * (`volatile`, or clang 14 moves everything to and fro), and what is read twice is in none.
+ * (`volatile`, or clang 14 moves everything there and back), and what is read twice is in none.
  */
 #ifndef WEIR_BPF_PASS_H
 #define WEIR_BPF_PASS_H

@@ -19,7 +19,7 @@ from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
 from weir.model.reader import Reader
 from weir.model.rule import View
-from weir.store import rows
+from weir.store import bodies
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +144,9 @@ def test_a_text_that_is_none_is_nothing_to_search_for(monkeypatch: pytest.Monkey
     hint = Annotated[str | None, Text(20)]
     of = make_dataclass("Said", [("id", str), ("says", hint, None)], bases=(Note,), frozen=True)
     declared = Declaration(of, singular="note", plural="notes", short="note", about="x")
-    monkeypatch.setattr(rows, "DECLARED", {"note": declared})
-    assert rows.columns(of("n1"))[-1].split() == ["n1", "n1"]
-    assert rows.columns(of("n1", "Hello"))[-1].split() == ["n1", "n1", "hello"]
+    monkeypatch.setattr(bodies, "DECLARED", {"note": declared})
+    assert bodies.columns(of("n1"))[-1].split() == ["n1", "n1"]
+    assert bodies.columns(of("n1", "Hello"))[-1].split() == ["n1", "n1", "hello"]
 
 
 def test_a_name_of_a_field_is_not_that_of_what_is_learnt() -> None:
