@@ -3,26 +3,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import socket
 import stat
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.agent.test_parts import MirrorBackend, configured
+from tests.agent.toy_backend import ToyBackend
 from tests.compiler.test_parts_of_a_plan import WIDER
 from tests.polling import until
 from weir.adapters.daemon import SAID_BYTES, Daemon, Program
 from weir.backends.backend import Comparison, Look
-from weir.backends.daemons import ANSWER_S, SETTLED_S, DaemonBackend, DaemonDifference
+from weir.backends.daemons import ANSWER_S, SETTLED_S, DaemonDifference
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
 from weir.model.problem import ApplyFailed, Problem, Unavailable
@@ -31,47 +28,8 @@ from weir.parts.effect import Sessions
 from weir.parts.explained import Line
 from weir.parts.part import EntriesPart
 
-SCRIPT = str(Path(__file__).with_name("toy_daemon.py"))
 BOUND_S = 3 * SETTLED_S
 """A refusal and the way back, on a machine that others use as well."""
-
-
-class ToyBackend(DaemonBackend[str]):
-    """A word is its file; the daemon says on its socket which word it has."""
-
-    def __init__(self, folder: Path) -> None:
-        self.socket = str(folder / "toy.sock")
-        program = Program(
-            "toy",
-            command=lambda config: (sys.executable, SCRIPT, "run", str(config), self.socket),
-            check=lambda config: (sys.executable, SCRIPT, "check", str(config)),
-        )
-        super().__init__(Daemon(program, folder))
-
-    def files(self, wanted: str) -> Mapping[str, str]:
-        return {"toy.conf": f"{wanted}\n"} if wanted else {}
-
-    def expected(self, wanted: str) -> object:
-        return wanted
-
-    def loaded(self, timeout_s: float) -> object:
-        return self.ask(timeout_s)["has"]
-
-    def ask(self, timeout_s: float = 1.0) -> dict[str, Any]:
-        with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(timeout_s)
-            try:
-                client.connect(self.socket)
-                answer: dict[str, Any] = json.loads(client.recv(4096))
-            except (OSError, ValueError) as error:
-                raise Unavailable(f"toy does not answer: {error}") from error
-        return answer
-
-    def bring(self, word: str) -> None:
-        difference = self.diff(self.read(), word)
-        if difference:
-            self.apply(difference)
-            self.verify(difference)
 
 
 @pytest.fixture
@@ -230,108 +188,6 @@ def test_one_that_cannot_read_its_files_again_starts_again_which_is_said_before(
         assert toy.ask()["has"] == "two" and toy.ask()["pid"] != pid
     finally:
         toy.daemon.stop()
-
-
-def test_a_unit_is_started_by_systemd_and_looked_after_by_its_main_process(
-    toy: ToyBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What systemctl does here: it runs the program, and tells its process id."""
-    asked: list[str] = []
-    program = toy.daemon.program
-
-    def systemctl(argv: Sequence[str], timeout_s: float) -> str:
-        asked.append(" ".join(argv))
-        if argv[1] == "restart":
-            process.append(subprocess.Popen(program.command(toy.daemon.config)))
-        return f"{process[-1].pid}\n"
-
-    process: list[subprocess.Popen[bytes]] = []
-    monkeypatch.setattr("weir.adapters.daemon.run", systemctl)
-    toy.daemon = Daemon(program, tmp_path, "toy.service")
-    toy.bring("one")
-    assert toy.ask()["pid"] == process[0].pid
-    assert asked == ["systemctl restart toy.service", "systemctl show --property=MainPID --value toy.service"]
-    process[0].kill()
-    process[0].wait()
-    toy.bring("one")
-    assert toy.ask()["pid"] == process[1].pid != process[0].pid
-    toy.daemon.stop()
-    process[1].wait()
-
-
-class SlowSystemd:
-    """systemctl, where a restart takes longer than anybody waits, and is done when it is asked again."""
-
-    def __init__(self, toy: ToyBackend) -> None:
-        self._toy = toy
-        self._process: subprocess.Popen[bytes] | None = None
-        self.asked: list[str] = []
-
-    def __call__(self, argv: Sequence[str], timeout_s: float) -> str:
-        self.asked.append(argv[1])
-        if argv[1] in ("restart", "stop"):
-            self.end()
-        if argv[1] == "restart":
-            self._process = subprocess.Popen(self._toy.daemon.program.command(self._toy.daemon.config))
-            raise Unavailable(f"systemctl did not finish in {timeout_s:g} s", code="program-timeout")
-        return "0\n" if self._process is None else f"{self._process.pid}\n"
-
-    def end(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    @property
-    def pid(self) -> int | None:
-        return None if self._process is None else self._process.pid
-
-
-@pytest.fixture
-def slow(toy: ToyBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowSystemd]:
-    found = SlowSystemd(toy)
-    monkeypatch.setattr("weir.adapters.daemon.run", found)
-    toy.daemon = Daemon(toy.daemon.program, tmp_path, "toy.service")
-    yield found
-    toy.daemon.stop()
-    found.end()
-
-
-def late(toy: ToyBackend, word: str) -> None:
-    with pytest.raises(Unavailable, match=r"systemctl did not finish in [45]"):
-        toy.bring(word)
-
-
-def test_a_unit_that_starts_slowly_is_waited_for_and_not_started_again_and_again(
-    toy: ToyBackend, slow: SlowSystemd
-) -> None:
-    late(toy, "one")
-    started = slow.pid
-    toy.bring("one")
-    assert toy.ask()["pid"] == started
-    assert slow.asked == ["restart", "start", "show"]
-    assert not toy.diff(toy.read(), "one")
-
-
-def test_other_files_need_another_start_of_a_unit_that_starts_slowly(
-    toy: ToyBackend, slow: SlowSystemd
-) -> None:
-    late(toy, "one")
-    late(toy, "two")
-    toy.bring("two")
-    assert toy.ask()["has"] == "two"
-    assert slow.asked == ["restart", "restart", "start", "show"]
-
-
-def test_a_unit_that_starts_slowly_is_stopped_when_it_has_nothing_to_do_any_more(
-    toy: ToyBackend, slow: SlowSystemd
-) -> None:
-    late(toy, "one")
-    toy.bring("")
-    assert slow.pid is None
-    assert slow.asked == ["restart", "stop"]
-    late(toy, "one")
-    assert slow.asked[2:] == ["restart"], "what was given up is no start that could be waited for"
 
 
 def explained(toy: ToyBackend, word: str) -> dict[str, Line]:
