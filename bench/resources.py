@@ -114,7 +114,8 @@ def memory(target: Router) -> Row:
 def own_processes(pid: int) -> list[int]:
     """A process and its descendants that run the same program, as the agent's that reads the store. Daemons
     are not among them, which the lab's agent starts in the place of systemd."""
-    return [pid, *(entry for entry in descendants(pid) if program(entry) == program(pid))]
+    own = program(pid)
+    return [pid, *(entry for entry in descendants(pid) if program(entry) == own)]
 
 
 def program(pid: int) -> str:
