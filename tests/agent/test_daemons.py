@@ -215,7 +215,7 @@ def test_one_that_hangs_is_started_again(toy: ToyBackend) -> None:
     os.kill(pid, signal.SIGSTOP)
     difference = toy.diff(toy.read(), "one")
     (step,) = difference.steps()
-    assert step.text == "toy does not answer, and starts again unless it does late"
+    assert step.text == "toy does not answer: it is asked once more, then started again"
     toy.bring("one")
     assert toy.ask()["pid"] != pid
 

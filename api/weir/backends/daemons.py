@@ -71,7 +71,7 @@ class DaemonDifference:
         if self.held.process is None:
             return [step(self.name, "add", "daemon", f"{self.name} starts")]
         if self.held.loaded is None:
-            text = f"{self.name} does not answer, and starts again unless it does late"
+            text = f"{self.name} does not answer: it is asked once more, then started again"
             return [step(self.name, "change", "daemon", text)]
         changed = ", ".join(self.changed_files) or "its files"
         return [step(self.name, "change", "daemon", f"{self.name} reads {changed}")]
