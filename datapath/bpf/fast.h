@@ -136,11 +136,12 @@ static __always_inline int weir_route_fast(struct xdp_md *ctx, struct weir_passa
 	struct weir_route *route = &passage->route;
 	__u32 place = 0;
 
+	if (passage->from->roles & WEIR_ROLE_FLOW && (route->ends || !find_flow(ctx, route)))
+		return weir_go_up(passage, WEIR_UP_FLOW);
+	weir_find_slots(passage);
 	passage->now_ns = bpf_ktime_get_ns();
 	if (weir_went_up(route->flow, passage->now_ns))
 		return weir_go_up(passage, WEIR_UP_ORDER);
-	if (passage->from->roles & WEIR_ROLE_FLOW && (route->ends || !find_flow(ctx, route)))
-		return weir_go_up(passage, WEIR_UP_FLOW);
 	if (route->source.family == 4 && weir_source_may_be_refused(route->source.high) &&
 	    weir_source_is_refused(ctx, route->fib.ipv4_src, passage->from->ifindex))
 		return weir_go_up(passage, WEIR_UP_UNUSUAL);
@@ -150,7 +151,6 @@ static __always_inline int weir_route_fast(struct xdp_md *ctx, struct weir_passa
 		if (action != XDP_REDIRECT)
 			return action == XDP_DROP ? XDP_DROP : weir_go_up(passage, WEIR_UP_UNUSUAL);
 	}
-	weir_find_slots(passage);
 	if (weir_ask_route(ctx, route) != BPF_FIB_LKUP_RET_SUCCESS)
 		return weir_go_up(passage, WEIR_UP_ROUTE);
 	if (weir_has_check(passage->from, WEIR_ROLE_KNOWN) && !weir_is_known(passage))

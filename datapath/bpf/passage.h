@@ -23,16 +23,16 @@ struct weir_passage {
 };
 
 /* Takes numbers only, so that a passage need not lie in memory for a function that is seldom called. */
-static __noinline int weir_note_up(__u32 flow, __u64 now_ns, __u32 from_place, enum weir_up_reason reason)
+static __noinline int weir_note_up(__u32 flow, __u32 from_place, enum weir_up_reason reason)
 {
-	weir_goes_up(flow, now_ns);
+	weir_goes_up(flow, bpf_ktime_get_ns());
 	weir_port_count_up(from_place, reason);
 	return XDP_PASS;
 }
 
 static __always_inline int weir_go_up(const struct weir_passage *passage, enum weir_up_reason reason)
 {
-	return weir_note_up(passage->route.flow, passage->now_ns, passage->from_place, reason);
+	return weir_note_up(passage->route.flow, passage->from_place, reason);
 }
 
 /* A packet is its receiver's, or, if that is no customer, its sender's; of two customers it is charged to both. */
@@ -43,8 +43,8 @@ static __always_inline void weir_set_ends(struct weir_passage *passage, __u32 re
 }
 
 /*
- * Look up both ends before the route is known, and have the class's line fetched while the FIB is asked: with
- * many classes it is far away in memory.
+ * Look up both ends before the clock is read and the route is known, and have the class's line fetched meanwhile: with
+ * many classes it is far away in memory (docs/adr/0275).
  */
 static __always_inline void weir_find_slots(struct weir_passage *passage)
 {
