@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.formats.routeros import import_of
 from weir.formats import routeros
+from weir.kinds.connection_helper import SPOKEN, ConnectionHelper
 from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
@@ -18,7 +20,7 @@ from weir.kinds.zone import REACHES, Zone, ZonePolicy
 from weir.model.announcing import Announcement
 from weir.model.document import Document
 from weir.model.interface import Interface
-from weir.model.objects import ConfigObject
+from weir.model.objects import ConfigObject, Queue
 
 ZONES = ("lan", "wan", "open", "guests", "servers")
 WAN, LAN = Interface("ether1", role="wan"), Interface("ether2", role="lan")
@@ -40,7 +42,16 @@ def configured(draw: st.DrawFn) -> list[ConfigObject]:
         found.append(ZonePolicy("-".join(pair), *pair, action, log=log, comment=draw(words)))
     ports = tuple(sorted(draw(st.sets(st.integers(1, 65_535), max_size=20))))
     ping = draw(st.booleans())
-    return [*found, Firewall(masquerade=False, allow_ping_from_wan=ping, allowed_wan_tcp_ports=ports)]
+    policy = Firewall(masquerade=False, allow_ping_from_wan=ping, allowed_wan_tcp_ports=ports)
+    return [*found, replace(policy, helpers=draw(helpers()))]
+
+
+@st.composite
+def helpers(draw: st.DrawFn) -> tuple[ConnectionHelper, ...]:
+    """Such as RouterOS has as well."""
+    names = sorted(draw(st.sets(st.sampled_from(sorted(SPOKEN)))))
+    more = st.sets(st.integers(1, 65_535), min_size=2, max_size=8).map(sorted).map(tuple)
+    return tuple(ConnectionHelper(name, () if name == "pptp" else draw(st.just(()) | more)) for name in names)
 
 
 @given(configured())
@@ -102,3 +113,23 @@ def test_questions_to_dhcpv6_servers_come_before_all_rules() -> None:
     said = routeros.write(Document((WAN, lan, Dhcpv6Server("six", "ether2"), rule))).splitlines()
     inputs = [line for line in said if "chain=input" in line]
     assert "dst-port=547" in inputs[0] and "Weir dhcpv6-server" in inputs[0]
+
+
+def test_helpers_that_weir_has_not_on_are_off_in_routeros() -> None:
+    rows = (
+        ConnectionHelper("ftp", (21, 2121)),
+        ConnectionHelper("sip", servers=("192.0.2.0/24",)),
+        ConnectionHelper("pptp", (1724,)),
+    )
+    text = routeros.write(Document((WAN, LAN, Firewall(helpers=rows))))
+    said = text[text.index("/ip firewall service-port\n") :].splitlines()[1:10]
+    assert said == [
+        "set [ find name=ftp ] disabled=no ports=21,2121",
+        *(f"set [ find name={name} ] disabled=yes" for name in ("h323", "irc", "pptp", "rtsp", "sip", "tftp")),
+        "# Not written: the helper pptp: its port cannot be set in RouterOS.",
+        "# Not written: the helper sip: RouterOS has no helpers for some servers alone.",
+    ]
+
+
+def test_a_file_of_queues_alone_leaves_the_helpers_of_routeros() -> None:
+    assert "service-port" not in routeros.write(Document((Queue("q1", "a"),)))

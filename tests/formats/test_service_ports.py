@@ -44,6 +44,14 @@ def test_what_is_off_or_not_there_is_left_out() -> None:
     ]
 
 
+def test_a_helper_may_be_found_by_its_name() -> None:
+    report = import_of(
+        f"{MENU}set [ find name=ftp ] disabled=no ports=2121\nset [find name=telnet] disabled=yes\n"
+    )
+    assert only(report, "firewall")["helpers"] == [row("ftp", 2121)]
+    assert [line.fate for line in report.lines] == ["imported", "left-out"]
+
+
 def test_what_is_here_stays() -> None:
     here = Firewall(
         masquerade=False,

@@ -19,14 +19,21 @@ from weir.kinds.connection_helper import MAX_PORTS, SPOKEN, ConnectionHelper
 from weir.kinds.firewall import Firewall
 
 PATH = "/ip firewall service-port"
-_LACKING = ("h323", "irc", "rtsp")
+LACKING = ("h323", "irc", "rtsp")
 _OF_CONNTRACK = ("dccp", "sctp", "udplite")
+_NAMES = (*SPOKEN, *LACKING, *_OF_CONNTRACK)
 _LASTS = ("1h", "1h0m", "1h0s", "1h0m0s", "01:00:00")
 """How long SIP's connections are kept by the kernel as well."""
 
 
 def _named(name: str) -> Callable[[str, Row], Any]:
     return lambda _value, _row: name
+
+
+def _found(value: str, _row: Row) -> str:
+    if value not in _NAMES:
+        raise ValueError("no helper of RouterOS has this name")
+    return value
 
 
 def _ports(value: str, _row: Row) -> list[int]:
@@ -41,7 +48,7 @@ def _service_port(_router: Router, row: Row) -> None:
     name = row.need("service", "name of a protocol")
     if row.is_disabled:
         row.leave_out("helper-off", "Weir helps a protocol only where you say so.")
-    elif name in _LACKING:
+    elif name in LACKING:
         row.leave_out("no-helper", f"Weir has no helper for {name}.")
     elif name in _OF_CONNTRACK:
         row.leave_out("no-helper", f"Weir has nothing to set for {name}.")
@@ -69,7 +76,8 @@ SERVICE_PORT = Menu(
     "a helper of connections, where the line names ports or says that it is on",
     _service_port,
     {
-        **{name: Property("service", _named(name)) for name in (*SPOKEN, *_LACKING, *_OF_CONNTRACK)},
+        **{name: Property("service", _named(name)) for name in _NAMES},
+        "find name": Property("service", _found),
         "ports": Property("ports", _ports),
         "disabled": Property("disabled", flag),
     },

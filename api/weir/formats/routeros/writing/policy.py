@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from weir.formats.routeros.marks import marked
 from weir.formats.routeros.menus.filter import ICMP, NAT_STATES
+from weir.formats.routeros.writing import service_ports
 from weir.formats.routeros.writing.links import is_written
 from weir.formats.routeros.writing.lists import zone_list
 from weir.formats.routeros.writing.matches import ROOTS, Axis, commands, port_axis
@@ -75,8 +76,9 @@ def rules(document: Document) -> Iterator[str]:
     if isinstance(policy, Firewall) and policy.connections_per_source:
         bound = f"at most {policy.connections_per_source:,} connections of each source"
         yield f"{not_written(bound, 'RouterOS counts them at rules')}\n"
-    if isinstance(policy, Firewall) and policy.helpers:
-        yield f"{not_written('helpers of connections', 'RouterOS has its own, at service ports')}\n"
+    helpers = policy.helpers if isinstance(policy, Firewall) else ()
+    if made or helpers:
+        yield from service_ports.lines(helpers)
 
 
 def _section(document: Document, asked: Sequence[PacketRule]) -> Iterator[str]:
