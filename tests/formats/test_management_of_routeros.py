@@ -25,6 +25,16 @@ def test_who_could_come_by_web_or_winbox_may_come_here() -> None:
     assert [line.code for line in report.lines] == ["no-service", "ok", "ok"]
 
 
+def test_who_may_come_is_written_and_read_back() -> None:
+    here = Management(sources=("10.0.0.0/8", "192.168.88.0/24", "2001:db8::/64"))
+    text = routeros.write(Document([here]))
+    assert text.count(" address=10.0.0.0/8,192.168.88.0/24,2001:db8::/64\n") == 5
+    assert Document(import_of(text).others).single(Management) == here
+    assert "/ip service" not in routeros.write(Document([Management()]))
+    shown = routeros.write(Document([Management(certificate="c1")]))
+    assert "# Not written: the certificate of management: its key is a secret.\n" in shown
+
+
 def test_programs_that_are_named_may_come_as_well() -> None:
     report = import_of(BOUNDED + "set api-ssl address=198.51.100.5 certificate=none\n")
     assert "198.51.100.5/32" in only(report, "management")["sources"]  # type: ignore[operator]

@@ -43,6 +43,7 @@ _WRITTEN = frozenset(
         "dns-forward",
         "ntp",
         "identity",
+        "management",
         "wireguard-peer",
         "static-route",
         "set",

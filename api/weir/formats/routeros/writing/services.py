@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
+from weir.formats.routeros.menus.reached import PEOPLE, PROGRAMS
 from weir.formats.routeros.writing.dhcp6 import dhcp6
 from weir.formats.routeros.writing.links import is_written
 from weir.formats.routeros.writing.script import (
@@ -23,6 +24,7 @@ from weir.kinds.dns import Dns
 from weir.kinds.dns_forward import DnsForward
 from weir.kinds.dns_record import DnsRecord
 from weir.kinds.identity import Identity
+from weir.kinds.management import Management
 from weir.kinds.ntp import Ntp
 from weir.kinds.wireguard_peer import WireguardPeer
 from weir.model.document import Document
@@ -39,6 +41,7 @@ def services(document: Document) -> Iterator[str]:
     yield from section("/ip dns", _names(document))
     yield from section("/ip dns static", [*_records(document), *_forwards(document)])
     yield from section("/system ntp client", _time(document))
+    yield from _reached(document.single(Management))
     yield from section("/interface wireguard peers", _peers(document))
     identity = document.single(Identity)
     about = [(key, value) for key in ("contact", "location") if (value := getattr(identity, key))]
@@ -47,6 +50,15 @@ def services(document: Document) -> Iterator[str]:
     yield from section("/system clock", [command([("time-zone-name", zone)], "set")] if zone else [])
     name = identity.hostname
     yield from section("/system identity", [command([("name", name)], "set")] if name else [])
+
+
+def _reached(management: Management) -> Iterator[str]:
+    """From where people and programs may come, whichever of these services RouterOS has on."""
+    address = [("address", ",".join(management.sources))]
+    names = (*PEOPLE, *PROGRAMS) if management.sources else ()
+    yield from section("/ip service", (command(address, f"set {name}") for name in names))
+    if management.certificate:
+        yield f"{not_written('the certificate of management', 'its key is a secret')}\n"
 
 
 # -- DHCP --------------------------------------------------------------------------------------------------
