@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import tracemalloc
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -84,6 +86,20 @@ def test_a_copy_does_not_change_with_its_original() -> None:
     assert twin.queue_ids_by_name.of("queue 1") == {"q1"}
     assert twin.queue_ids_by_name.of("queue 2") == {"q2"}
     assert document.queue_ids_by_name.of("queue 2") == {"q2", "q9"}
+
+
+def test_a_document_that_nobody_holds_is_gone_before_any_collection() -> None:
+    gc.disable()
+    try:
+        plain = Document([Queue(id="q1", name="one"), QueueType("t1", "fifo")])
+        packed = Document.packed(plain, with_targets=True)
+        documents = [plain, packed, plain.copy(), packed.copy(), packed.after([])]
+        held = [weakref.ref(document) for document in documents]
+        assert [document.queue_ids_by_name.of("one") for document in documents] == [{"q1"}] * len(held)
+        del plain, packed, documents
+        assert [ref() for ref in held] == [None] * len(held)
+    finally:
+        gc.enable()
 
 
 def test_tariffs_that_nobody_has_any_more_are_forgotten() -> None:

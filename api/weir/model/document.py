@@ -52,14 +52,15 @@ class Document:
     Mutable on purpose: one process holds one running document and moves it from revision to
     revision; copying 100,000 entries for a change of one would cost more than applying it.
 
-    A document that lives long is packed: a third of the memory, and 5 us to look at a queue.
+    A document that lives long is packed: a third of the memory, and 5 us to look at a queue. Nothing in it refers
+    to it, so that one that nobody holds any more is gone at once and not at the next collection.
     """
 
     def __init__(self, objects: Iterable[ConfigObject] = ()) -> None:
         self._queues = QueueTable()
         self._objects: dict[Kind, MutableMapping[str, Any]] = {"queue": self._queues}
         self.children: IdIndex[str | None] = IdIndex()
-        self.queue_ids_by_name = NameIndex(self._name_of)
+        self.queue_ids_by_name = NameIndex(self._queues.name_of)
         self.queue_ids_by_interface: IdIndex[str] = IdIndex()
         self.queue_ids_by_type: IdIndex[str] = IdIndex()
         """Users of each queue type but `default-small`, which nobody can delete."""
@@ -80,6 +81,7 @@ class Document:
         `targets` has them made here, as long as each queue is an object."""
         document = cls()
         document._queues = document._objects["queue"] = QueueTable(is_packed=True)
+        document.queue_ids_by_name = NameIndex(document._queues.name_of)
         document._targets = PrefixClaims() if with_targets else None
 
         def named() -> Iterator[tuple[str, str]]:
@@ -141,7 +143,7 @@ class Document:
         twin._objects = {kind: dict(objects) for kind, objects in self._objects.items() if kind != "queue"}
         twin._queues = twin._objects["queue"] = self._queues.copy()
         twin.children = self.children.copy()
-        twin.queue_ids_by_name = self.queue_ids_by_name.copy(twin._name_of)
+        twin.queue_ids_by_name = self.queue_ids_by_name.copy(twin._queues.name_of)
         twin.queue_ids_by_interface = self.queue_ids_by_interface.copy()
         twin.queue_ids_by_type = self.queue_ids_by_type.copy()
         twin.timed_queue_ids = set(self.timed_queue_ids)
@@ -289,10 +291,6 @@ class Document:
             if self._targets is not None:
                 for packed in packed_targets(queue):
                     self._targets.discard(packed, queue.id)
-
-    def _name_of(self, queue_id: str) -> str | None:
-        queue = self.queue(queue_id)
-        return None if queue is None else queue.name
 
     def _add_guarantee(self, queue: Queue, sign: int) -> None:
         limit_at = queue.limit_at_bps

@@ -100,6 +100,11 @@ class QueueTable(MutableMapping[str, Queue]):
         row = self._rows.get(queue_id)
         return default if row is None else self._read(queue_id, row)
 
+    def name_of(self, queue_id: str) -> str | None:
+        """The present name of a queue; None for one that is not there."""
+        queue: Queue | None = self.get(queue_id)
+        return None if queue is None else queue.name
+
     def __setitem__(self, queue_id: str, queue: Queue) -> None:
         if self._objects is not None:
             self._objects[queue_id] = queue
