@@ -16,6 +16,8 @@ from lab import plan
 
 PAGE = plan.ROOT / "docs" / "benchmarks.md"
 NOTES = OUT / "groups"
+MACHINES = Path(__file__).parent / "machines.md"
+"""What the ratios were elsewhere, by hand."""
 
 PREAMBLE = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Benchmarks
@@ -56,7 +58,8 @@ def write(
     words = [PREAMBLE, machine(), rows.table(every)]
     if missing:
         words.append(f"\nNot measured: {', '.join(f'`{id}`' for id in missing)}.\n")
-    words += ["\n", times([measured[name] for name in found if name in measured]), "\n", lock.page(every)]
+    words += ["\n", times([measured[name] for name in found if name in measured])]
+    words += [MACHINES.read_text(), "\n", lock.page(every)]
     PAGE.write_text("".join(words))
 
 
