@@ -123,9 +123,10 @@ def test_helpers_that_weir_has_not_on_are_off_in_routeros() -> None:
     )
     text = routeros.write(Document((WAN, LAN, Firewall(helpers=rows))))
     said = text[text.index("/ip firewall service-port\n") :].splitlines()[1:10]
+    off = ("h323", "irc", "pptp", "rtsp", "sip", "tftp")
     assert said == [
         "set [ find name=ftp ] disabled=no ports=21,2121",
-        *(f"set [ find name={name} ] disabled=yes" for name in ("h323", "irc", "pptp", "rtsp", "sip", "tftp")),
+        *(f"set [ find name={name} ] disabled=yes" for name in off),
         "# Not written: the helper pptp: its port cannot be set in RouterOS.",
         "# Not written: the helper sip: RouterOS has no helpers for some servers alone.",
     ]
