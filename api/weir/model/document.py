@@ -52,8 +52,8 @@ class Document:
     Mutable on purpose: one process holds one running document and moves it from revision to
     revision; copying 100,000 entries for a change of one would cost more than applying it.
 
-    A document that lives long is packed: a third of the memory, and 5 us to look at a queue. Nothing in it refers
-    to it, so that one that nobody holds any more is gone at once and not at the next collection.
+    A document that lives long is packed: a third of the memory, and 5 us to look at a queue. Nothing in it
+    refers to it, so that one that nobody holds any more is gone at once and not at the next collection.
     """
 
     def __init__(self, objects: Iterable[ConfigObject] = ()) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Helpers of connections as `/ip firewall service-port`.
 
-RouterOS helps all protocols that it knows unless it is told not to, and each helper lets connections in that nobody
-asked for by a rule. So those that Weir does not have on are switched off by name. `find` passes over a name that a release lacks,
-where a `set` of it would end the import of the file.
+RouterOS helps all protocols that it knows unless it is told not to, and each helper lets connections in that
+nobody asked for by a rule. So those that Weir does not have on are switched off by name. `find` passes over a
+name that a release lacks, where a `set` of it would end the import of the file.
 """
 
 from __future__ import annotations
