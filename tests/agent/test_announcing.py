@@ -29,8 +29,8 @@ from weir.model.announcing import Announcement
 from weir.model.document import Change
 from weir.model.interface import Interface
 from weir.model.problem import ApplyFailed
-from weir.parts import PARTS
 from weir.parts.announcing import AnnounceSpec, PrefixSpec
+from weir.parts.registry import PARTS
 from weir.store.clock import Now
 
 PREFIX, OTHER = "2001:db8:64::/64", "2001:db8:65::/64"

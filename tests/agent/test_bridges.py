@@ -28,7 +28,7 @@ from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject, Pair, Queue
-from weir.parts import BRIDGES
+from weir.parts.bridges import BRIDGES
 
 LIMIT_BPS = 4_000_000
 NEIGHBOUR = "10.64.0.3"

@@ -25,8 +25,7 @@ from weir.kinds.firewall import Firewall
 from weir.kinds.nat_rule import NatRule
 from weir.model.document import Document
 from weir.model.problem import Unsupported
-from weir.parts import FIREWALL
-from weir.parts.firewall import Rules
+from weir.parts.firewall import FIREWALL, Rules
 from weir.parts.rule import HELPERS, PacketRule
 
 CLIENT, SERVER, ROUTER = "10.64.0.2", "203.0.113.1", "203.0.113.2"

@@ -23,10 +23,9 @@ from weir.backends.daemons import ANSWER_S, SETTLED_S, DaemonDifference
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
 from weir.model.problem import ApplyFailed, Problem, Unavailable
-from weir.parts import Parts
 from weir.parts.effect import Sessions
 from weir.parts.explained import Line
-from weir.parts.part import EntriesPart
+from weir.parts.part import EntriesPart, Parts
 
 BOUND_S = 3 * SETTLED_S
 """A refusal and the way back, on a machine that others use as well."""

@@ -32,8 +32,9 @@ from weir.kinds.source_limit import OVER, WITHIN, SourceLimit
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject, TimeWindow
-from weir.parts import FIREWALL, SETS
 from weir.parts.decision import Members, Packet, Rules, Verdict, Walk, redirected, source_behind
+from weir.parts.firewall import FIREWALL
+from weir.parts.sets import SETS
 
 CONFIGURATIONS = int(os.environ.get("WEIR_FIREWALLS", "12"))
 """500 take about ten minutes."""

@@ -11,7 +11,7 @@ from weir.backends.network import LinkState
 from weir.model.document import Document
 from weir.model.interface import Interface, Loopback, Vlan
 from weir.model.rules import validate_all
-from weir.parts import NETWORK
+from weir.parts.network import NETWORK
 
 LO1 = Interface("lo1", addresses=("10.255.0.1/32",), loopback=Loopback())
 

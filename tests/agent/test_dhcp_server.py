@@ -28,7 +28,7 @@ from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.links import Bridge
 from weir.model.problem import ApplyFailed
-from weir.parts import DHCP
+from weir.parts.dhcp import DHCP
 
 MAC = "02:00:5e:10:00:01"
 SERVER = DhcpServer(

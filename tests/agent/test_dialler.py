@@ -32,8 +32,8 @@ from weir.model.delegation import Dhcpv6
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.pppoe import Pppoe
-from weir.parts import PPPOE
 from weir.parts.effect import Sessions as Counted
+from weir.parts.pppoe import PPPOE
 
 UP = """Plugin pppoe.so loaded.
 PPP session is 7

@@ -33,7 +33,7 @@ from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
-from weir.parts import DNS
+from weir.parts.dns import DNS
 
 UPSTREAM, OFFICE, TLS = "203.0.113.1", "203.0.113.53", "203.0.113.85"
 LAN = Interface("lan0", "lan", addresses=("10.64.0.1/24",))

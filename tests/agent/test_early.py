@@ -22,7 +22,8 @@ from weir.kinds.firewall_rule import FirewallRule
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
 from weir.model.objects import ConfigObject, TimeWindow
-from weir.parts import FIREWALL, NETWORK
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
 
 SCRIPT = Path(__file__).resolve().parents[2] / "board/overlay/usr/libexec/weir/early"
 

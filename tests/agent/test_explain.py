@@ -29,9 +29,14 @@ from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
 from weir.model.objects import ConfigObject
-from weir.parts import FIREWALL, FORWARDING, NETWORK, ROUTES, SETS, Part
 from weir.parts.explained import Line, agreement
+from weir.parts.firewall import FIREWALL
+from weir.parts.forwarding import FORWARDING
+from weir.parts.network import NETWORK
+from weir.parts.part import Part
+from weir.parts.routes import ROUTES
 from weir.parts.routing.block import Block, Peer
+from weir.parts.sets import SETS
 
 LAN = Interface("lan0", "lan", addresses=("10.64.0.1/24",), mtu=1450)
 WAN = Interface("wan0", "wan")

@@ -26,8 +26,9 @@ from weir.kinds.source_limit import SourceLimit
 from weir.model.document import Document
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
-from weir.parts import FIREWALL, SETS
+from weir.parts.firewall import FIREWALL
 from weir.parts.rule import Lookup, PacketRule
+from weir.parts.sets import SETS
 
 OBJECTS: tuple[ConfigObject, ...] = (
     lan(),

@@ -18,7 +18,7 @@ from weir.compiler.types import PortSpec
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.source_limit import SourceLimit
 from weir.model.document import Document
-from weir.parts import FIREWALL
+from weir.parts.firewall import FIREWALL
 from weir.parts.rule import Lookup, PacketRule, SourceBound
 
 NO_FLOWS = "the kernel has no such function"

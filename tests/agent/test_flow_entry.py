@@ -19,7 +19,7 @@ from weir.backends.firewall import FirewallWanted, table_of
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import RAW, FirewallRule
 from weir.model.document import Document
-from weir.parts import FIREWALL
+from weir.parts.firewall import FIREWALL
 
 PORTS = ("lan0", "wan0")
 ESTABLISHED = FirewallRule("old", "forward", "accept", position=0, ct_state=("established", "related"))

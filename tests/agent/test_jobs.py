@@ -20,7 +20,7 @@ from weir.backends.held import HeldBackend
 from weir.kinds.job import Job
 from weir.model.document import Document
 from weir.model.problem import Conflict, Unavailable
-from weir.parts import JOBS
+from weir.parts.jobs import JOBS
 
 START = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 NIGHTLY = Job("nightly", time="04:30")

@@ -25,7 +25,7 @@ from weir.compiler import Compiled, Plan
 from weir.model.document import Change, Document
 from weir.model.objects import Queue
 from weir.model.problem import ApplyFailed, Invalid
-from weir.parts import PARTS
+from weir.parts.registry import PARTS
 from weir.store import ConfigStore
 
 MANY = 6000

@@ -18,8 +18,7 @@ from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.kinds.firewall import Firewall
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan, Wireguard
-from weir.parts import FIREWALL
-from weir.parts.firewall import rule_text
+from weir.parts.firewall import FIREWALL, rule_text
 
 INSIDE = Interface("lan0", "lan", ("10.81.0.1/24", "2001:db8:81::1/64"))
 OUTSIDE = Interface("far0", "lan", ("10.82.0.1/24", "2001:db8:82::1/64"), mtu=1400)

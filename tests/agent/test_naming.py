@@ -20,7 +20,7 @@ from weir.adapters.vty import ask
 from weir.backends.naming import NamingBackend, NamingState
 from weir.kinds.identity import Identity
 from weir.model.problem import ApplyFailed, Unavailable
-from weir.parts import NAMING, TIME_ZONE
+from weir.parts.naming import NAMING, TIME_ZONE
 
 BEFORE = socket.gethostname()
 

@@ -32,7 +32,8 @@ from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
-from weir.parts import FIREWALL, SETS
+from weir.parts.firewall import FIREWALL
+from weir.parts.sets import SETS
 
 SERVER, NEIGHBOUR, ELSEWHERE = "10.64.0.2", "10.64.0.3", "10.65.0.2"
 WAN, INTERNET = "203.0.113.2", "203.0.113.1"

@@ -23,7 +23,7 @@ from weir.backends.ospf_restart import is_unfit, links_of
 from weir.backends.routing import RoutingBackend, RoutingState
 from weir.kinds.ospf import Ospf
 from weir.model.document import Document
-from weir.parts import ROUTING
+from weir.parts.routing import ROUTING
 
 NOW_S = 1_800_000_000
 BIRDS_TICK_S = 1.0

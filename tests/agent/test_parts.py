@@ -25,10 +25,11 @@ from weir.model.document import Change
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed, NotFound, Unavailable
-from weir.parts import PARTS, Parts
 from weir.parts.delta import Step
 from weir.parts.effect import Effect, for_each
 from weir.parts.explained import Line
+from weir.parts.part import Parts
+from weir.parts.registry import PARTS
 from weir.store import ConfigStore
 
 

@@ -20,7 +20,7 @@ from weir.agent.configuration import Configuration
 from weir.kinds.firewall_rule import FirewallRule
 from weir.model.document import Change
 from weir.model.problem import ApplyFailed
-from weir.parts import PARTS
+from weir.parts.registry import PARTS
 
 RULE = FirewallRule("r1", chain="forward", action="drop", destination=("192.0.2.1/32",), position=1)
 ADDED = [Change("firewall-rule", "r1", None, RULE)]

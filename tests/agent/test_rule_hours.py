@@ -27,7 +27,8 @@ from weir.kinds.nat_rule import NatRule
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject, TimeWindow
-from weir.parts import FIREWALL, PARTS
+from weir.parts.firewall import FIREWALL
+from weir.parts.registry import PARTS
 
 MONDAY = datetime(2026, 1, 5)
 WORK = TimeWindow(8 * HOUR, 18 * HOUR, WORKDAYS)

@@ -20,7 +20,8 @@ from weir.backends.sets import SetsBackend
 from weir.kinds.firewall_rule import FirewallRule
 from weir.model.document import Document
 from weir.model.problem import ApplyFailed
-from weir.parts import FIREWALL, SETS
+from weir.parts.firewall import FIREWALL
+from weir.parts.sets import SETS
 
 CONFIGURATIONS = int(os.environ.get("WEIR_FIREWALLS", "12"))
 COUNT = 2000

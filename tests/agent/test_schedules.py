@@ -20,7 +20,7 @@ from weir.agent.following import Following
 from weir.compiler import Compiled, Plan
 from weir.model.document import Change
 from weir.model.objects import Pair, Queue, TimeWindow
-from weir.parts import PARTS
+from weir.parts.registry import PARTS
 from weir.store import ConfigStore
 
 BERLIN = ZoneInfo("Europe/Berlin")

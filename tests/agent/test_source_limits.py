@@ -25,7 +25,8 @@ from weir.backends.sets_learnt import learn_rules
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.source_limit import OVER, WITHIN, SourceLimit
 from weir.model.document import Change
-from weir.parts import PARTS, SETS
+from weir.parts.registry import PARTS
+from weir.parts.sets import SETS
 
 SERVER = OUTSIDE[0]
 ONE, NEAR, OTHER, LAST = "10.64.0.2", "10.64.0.77", "10.64.1.2", "10.64.2.2"

@@ -19,8 +19,9 @@ from weir.backends.ports import PortsBackend, PortsDifference, PortsWanted
 from weir.compiler import Plan, PortSpec, ShapingDelta, SlotAllocation, nothing_compiled
 from weir.model.document import Document
 from weir.model.interface import Interface
-from weir.parts import FIREWALL, PARTS
 from weir.parts.delta import Delta, Step
+from weir.parts.firewall import FIREWALL
+from weir.parts.registry import PARTS
 from weir.parts.rule import PacketRule
 
 RULES = (PacketRule("forward", "drop", "strangers", ("wan0",)),)

@@ -26,7 +26,7 @@ from weir.model.document import Change
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed, Unavailable
-from weir.parts import PARTS
+from weir.parts.registry import PARTS
 
 PORTS = [
     Interface("lan0", role="wan", addresses=("192.0.2.2/24",)),

@@ -23,8 +23,8 @@ from weir.model.codec import from_json
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
-from weir.parts import FIREWALL
 from weir.parts.decision import Members, Packet, Rules, Walk
+from weir.parts.firewall import FIREWALL
 
 ENDS = ("lan0", "guest0", "none0", "wan0")
 NUMBER = {name: at for at, name in enumerate(ENDS)}

@@ -19,7 +19,8 @@ from weir.model.objects import Queue
 from weir.model.packed import PackedList, QueueTable
 from weir.model.packed_changes import PackedChanges
 from weir.model.rules import FlaggedObjects, all_rules, rewrites_queues, validate, validate_and_flag
-from weir.parts import FIREWALL, SETS
+from weir.parts.firewall import FIREWALL
+from weir.parts.sets import SETS
 
 NOON = datetime(2026, 1, 5, 12, 0)
 QUEUES = [Queue(f"q{n}", f"customer {n}", target=(f"10.0.{n}.0/24",)) for n in range(100)]

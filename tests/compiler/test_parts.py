@@ -31,7 +31,7 @@ from weir.model.document import Change, Document
 from weir.model.interface import Interface
 from weir.model.objects import Pair, Queue, TimeWindow
 from weir.model.problem import NotFound, Unsupported
-from weir.parts import NETWORK
+from weir.parts.network import NETWORK
 
 NOW = datetime(2026, 1, 5, 9, 0)
 WORKDAYS = ("mon", "tue", "wed", "thu", "fri")

@@ -19,10 +19,14 @@ from weir.kinds.static_route import StaticRoute
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
-from weir.parts import FIREWALL, NETWORK, PARTS, ROUTES, TUNING, Part, Parts
 from weir.parts.delta import Counts, Delta, Replaced, Step
-from weir.parts.part import SHAPING, ReplacedPart
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
+from weir.parts.part import SHAPING, Part, Parts, ReplacedPart
+from weir.parts.registry import PARTS
+from weir.parts.routes import ROUTES
 from weir.parts.rule import PacketRule
+from weir.parts.tuning import TUNING
 
 RULE = PacketRule("input", "drop", "all")
 

@@ -14,8 +14,7 @@ import pytest
 from tests.http.world import Client, World
 from tests.kinds.toys import Toy, toy
 from weir.model.document import Document
-from weir.parts import FIREWALL
-from weir.parts.firewall import rule_text
+from weir.parts.firewall import FIREWALL, rule_text
 
 INTERNET = "198.51.100.7"
 

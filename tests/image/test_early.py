@@ -17,7 +17,8 @@ from lab import netns
 from weir.agent.early import MAX_BYTES, content_of
 from weir.model.document import Document
 from weir.model.interface import Interface
-from weir.parts import FIREWALL, NETWORK
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "board/overlay/usr/libexec/weir/early"

@@ -23,9 +23,9 @@ from weir.model.links import Bond, BondMember, Bridge, BridgePort
 from weir.model.objects import ConfigObject
 from weir.model.problem import Invalid
 from weir.model.rules import validate, validate_all
-from weir.parts import BONDS, NETWORK
-from weir.parts.bonds import unconfigured_members
+from weir.parts.bonds import BONDS, unconfigured_members
 from weir.parts.effect import Sessions, by_object
+from weir.parts.network import NETWORK
 
 
 def bond(*members: str, name: str = "bond0", **more: Any) -> Interface:

@@ -24,8 +24,7 @@ from weir.model.document import Document
 from weir.model.problem import Invalid
 from weir.model.rules import validate_all
 from weir.model.x509 import covers, parse_chain, parse_private_key, read_chain
-from weir.parts import CERTIFICATES
-from weir.parts.certificates import CertificateSpec
+from weir.parts.certificates import CERTIFICATES, CertificateSpec
 from weir.redaction import without_secrets
 from weir.sealing import seal
 

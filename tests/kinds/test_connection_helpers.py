@@ -18,8 +18,7 @@ from weir.kinds.service import Service
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.rules import validate_all
-from weir.parts import FIREWALL
-from weir.parts.firewall import rule_text
+from weir.parts.firewall import FIREWALL, rule_text
 
 LAN = Interface("lan0", "lan", addresses=("10.64.0.1/24",))
 WAN = Interface("wan0", "wan", addresses=("203.0.113.2/24",))

@@ -18,8 +18,9 @@ from weir.model.interface import Interface, Loopback, Vlan
 from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject
 from weir.model.rules import validate_all
-from weir.parts import ANNOUNCING, FIREWALL, NETWORK
-from weir.parts.firewall import rule_text
+from weir.parts.announcing import ANNOUNCING
+from weir.parts.firewall import FIREWALL, rule_text
+from weir.parts.network import NETWORK
 
 WAN = Interface("wan0", role="wan", ipv6_addressing="auto", dhcpv6=Dhcpv6())
 

@@ -24,7 +24,8 @@ from weir.model.document import Change, Document
 from weir.model.interface import Interface, Wireguard
 from weir.model.links import Bridge
 from weir.model.rules import validate, validate_all
-from weir.parts import DHCP, dhcp
+from weir.parts import dhcp
+from weir.parts.dhcp import DHCP
 
 LAN = Interface("lan0", "lan", addresses=("192.168.88.1/24",))
 WAN = Interface("wan0", "wan", addresses=("203.0.113.2/24",))

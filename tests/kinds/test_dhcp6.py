@@ -29,8 +29,10 @@ from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.problem import Invalid
 from weir.model.rules import validate_all
-from weir.parts import ANNOUNCING, DHCP6, FIREWALL, NETWORK
-from weir.parts.dhcp6 import Server6Spec
+from weir.parts.announcing import ANNOUNCING
+from weir.parts.dhcp6 import DHCP6, Server6Spec
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
 
 LAN = Interface("lan0", "lan", addresses=("10.64.0.1/24", "2001:db8:64::1/64"), ra=Announcement())
 WAN = Interface("wan0", "wan", dhcpv6=Dhcpv6())

@@ -16,7 +16,8 @@ from weir.kinds.firewall import Firewall
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.rules import validate_all
-from weir.parts import DHCP_RELAY, FIREWALL
+from weir.parts.dhcp_relay import DHCP_RELAY
+from weir.parts.firewall import FIREWALL
 from weir.relay.messages import (
     ALL_STATIONS,
     EVERYBODY,

@@ -25,8 +25,9 @@ from weir.model.codec import from_json, to_stored_json
 from weir.model.document import Document
 from weir.model.interface import Interface, Loopback
 from weir.model.rules import validate_all
-from weir.parts import DHCP, DHCP_RELAYED, FIREWALL
 from weir.parts.decision import Members, Packet, Rules, Walk
+from weir.parts.dhcp import DHCP, DHCP_RELAYED
+from weir.parts.firewall import FIREWALL
 
 UP = Interface("up0", "lan", addresses=("10.9.0.1/24",))
 LAN = Interface("lan0", "lan", addresses=("10.64.0.1/24",))

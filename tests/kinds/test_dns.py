@@ -25,7 +25,9 @@ from weir.kinds.dns_upstream import DnsUpstream
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.rules import validate_all
-from weir.parts import DHCP, DHCP6, DNS
+from weir.parts.dhcp import DHCP
+from weir.parts.dhcp6 import DHCP6
+from weir.parts.dns import DNS
 
 LAN = Interface("lan0", "lan", addresses=("192.168.88.1/24", "2001:db8:88::1/64"))
 WAN = Interface("wan0", "wan", addresses=("203.0.113.2/24",))

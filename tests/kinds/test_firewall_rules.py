@@ -21,8 +21,8 @@ from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
 from weir.model.limits import DAYS
-from weir.parts import FIREWALL
 from weir.parts import filter as filters
+from weir.parts.firewall import FIREWALL
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ import pytest
 from weir.kinds.identity import Identity, is_host_name
 from weir.model.document import Document
 from weir.model.rules import validate_all
-from weir.parts import NAMING, PARTS
+from weir.parts.naming import NAMING
+from weir.parts.registry import PARTS
 
 
 @pytest.mark.parametrize("name", ["a", "tower-7", "Core.example.net", "7up", "7", "a" * 63, "1.2.3.x"])

@@ -12,7 +12,7 @@ from weir.kinds.job import Job
 from weir.model.document import Document
 from weir.model.job_times import next_at, next_every
 from weir.model.rules import validate_all
-from weir.parts import JOBS
+from weir.parts.jobs import JOBS
 
 
 def utc(text: str) -> datetime:

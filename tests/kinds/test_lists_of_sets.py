@@ -22,9 +22,10 @@ from weir.model.prefix import parse_prefix
 from weir.model.prefix_groups import Groups, Shape, count_of, packed, unpacked
 from weir.model.problem import Invalid
 from weir.model.rules import validate_all
-from weir.parts import FIREWALL, SETS
 from weir.parts.filter import looked_up
+from weir.parts.firewall import FIREWALL
 from weir.parts.head import Head
+from weir.parts.sets import SETS
 
 DROP = b"; Spamhaus DROP List 2026/01/01\n; Expires: ...\n1.10.16.0/20 ; SBL256894\n1.19.0.0/16 ; SBL434604\n"
 NETSET = b"#\n# firehol_level1\n#\n0.0.0.0/8\n1.10.16.0/20\n5.134.128.0/19\n"

@@ -20,9 +20,9 @@ from weir.model.codec import from_json
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.problem import Problem
-from weir.parts import FIREWALL, PARTS
 from weir.parts.decision import Members, Packet, Rules, Walk
-from weir.parts.firewall import rule_text
+from weir.parts.firewall import FIREWALL, rule_text
+from weir.parts.registry import PARTS
 
 BOTH = Management(sources=("192.0.2.0/24", "10.7.0.0/16", "2001:db8::/32"))
 ANY = FirewallRule("any", chain="input", action="accept")

@@ -32,10 +32,11 @@ from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Document
 from weir.model.prefix_groups import Groups, Shape
 from weir.model.rules import validate_all
-from weir.parts import FETCHED, FIREWALL, SETS
-from weir.parts.fetched import BY_NAME
+from weir.parts.fetched import BY_NAME, FETCHED
 from weir.parts.filter import looked_up
+from weir.parts.firewall import FIREWALL
 from weir.parts.head import Head
+from weir.parts.sets import SETS
 from weir.probes.lookup import query
 
 A, CNAME, AAAA = 1, 5, 28

@@ -15,8 +15,8 @@ from weir.kinds.firewall import Firewall
 from weir.kinds.nat_rule import NatRule
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
-from weir.parts import FIREWALL
 from weir.parts import nat as translations
+from weir.parts.firewall import FIREWALL
 from weir.parts.rule import PacketRule
 
 FORWARD = {"type": "destination", "protocol": "tcp", "ports": ["8443"], "to_address": "10.64.0.2"}

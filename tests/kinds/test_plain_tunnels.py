@@ -27,9 +27,9 @@ from weir.model.objects import ConfigObject
 from weir.model.problem import Invalid
 from weir.model.rules import validate_all
 from weir.model.tunnels import Gre, Vxlan
-from weir.parts import FIREWALL, NETWORK
 from weir.parts.effect import Sessions
-from weir.parts.network import known_mtu
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK, known_mtu
 from weir.parts.tunnels import Ends
 
 WAN = Interface("eth0", "wan", ("203.0.113.2/24", "2001:db8::2/64"))

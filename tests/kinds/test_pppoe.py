@@ -25,8 +25,11 @@ from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject
 from weir.model.pppoe import Pppoe
 from weir.model.rules import validate_all
-from weir.parts import FIREWALL, NETWORK, PPPOE, UPLINKS
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
+from weir.parts.pppoe import PPPOE
 from weir.parts.routes import RouteSpec
+from weir.parts.uplinks import UPLINKS
 
 ETH = Interface("eth0")
 DSL = Interface("dsl0", "wan", pppoe=Pppoe("eth0", "me@isp", "sealed"))

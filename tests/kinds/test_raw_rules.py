@@ -17,7 +17,7 @@ from weir.kinds.firewall_rule import FirewallRule
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import TimeWindow
-from weir.parts import FIREWALL
+from weir.parts.firewall import FIREWALL
 
 
 @pytest.fixture(scope="module")

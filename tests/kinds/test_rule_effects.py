@@ -15,8 +15,8 @@ from weir.kinds.sets import Set, SetEntry
 from weir.kinds.source_limit import SourceLimit
 from weir.model.document import Change, Document
 from weir.model.objects import TimeWindow
-from weir.parts import FIREWALL
 from weir.parts.effect import Effect, Sessions
+from weir.parts.firewall import FIREWALL
 
 
 class Looking(SimpleNamespace):

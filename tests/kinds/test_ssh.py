@@ -23,8 +23,10 @@ from weir.model.interface import Interface
 from weir.model.problem import Invalid, Problem
 from weir.model.rules import validate_all
 from weir.model.ssh_keys import ssh_key
-from weir.parts import FIREWALL, PARTS, SSH
+from weir.parts.firewall import FIREWALL
+from weir.parts.registry import PARTS
 from weir.parts.rule import PacketRule
+from weir.parts.ssh import SSH
 
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPHXDCSQ9kVhfKRHOnwQYpcIB9v4rLrbjyvhd3CW7zSm"
 OTHER = ED25519[:-1] + "n"

@@ -30,9 +30,10 @@ from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
 from weir.model.rules import validate_all
-from weir.parts import NETWORK, UPLINKS
 from weir.parts.delta import Delta
+from weir.parts.network import NETWORK
 from weir.parts.routes import RouteSpec
+from weir.parts.uplinks import UPLINKS
 
 WAN = Interface("wan0", role="wan", addresses=("192.0.2.2/24",))
 DHCP = Interface("wan1", role="wan", addressing="dhcp")

@@ -17,7 +17,9 @@ from weir.model.codec import from_json
 from weir.model.document import Document
 from weir.model.interface import Interface, Wireguard
 from weir.model.rules import validate_all
-from weir.parts import FIREWALL, NETWORK, WIREGUARD
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
+from weir.parts.wireguard import WIREGUARD
 
 ROUTERS_KEY = x25519.public_of(x25519.new_private())
 

@@ -17,9 +17,8 @@ from weir.model.codec import from_json
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.rules import validate_all
-from weir.parts import FIREWALL
 from weir.parts.decision import Members, Packet, Rules, Walk
-from weir.parts.firewall import rule_text
+from weir.parts.firewall import FIREWALL, rule_text
 
 WAN = Interface("wan0", "wan", ("203.0.113.2/24",))
 LAN = Interface("lan0", "lan", ("10.1.0.1/24",))

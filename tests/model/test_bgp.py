@@ -18,7 +18,7 @@ from weir.model.document import Change, Document
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
 from weir.model.rules import validate, validate_all
-from weir.parts import ROUTING
+from weir.parts.routing import ROUTING
 
 CORE = Bgp("core", 65000)
 LISTS = (PrefixList("own"), PrefixList("six", "ipv6"), RouteMap("in"), RouteMap("out"))

@@ -27,8 +27,9 @@ from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
 from weir.model.links import Bond, BondMember, Bridge, BridgePort
 from weir.model.objects import ConfigObject
-from weir.parts import BONDS, NETWORK
+from weir.parts.bonds import BONDS
 from weir.parts.effect import Effect, Sessions, by_object
+from weir.parts.network import NETWORK
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),

@@ -28,7 +28,10 @@ from weir.model.interface import Interface, Vlan
 from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject
 from weir.model.tunnels import Gre, Vxlan
-from weir.parts import BONDS, BRIDGES, FIREWALL, NETWORK
+from weir.parts.bonds import BONDS
+from weir.parts.bridges import BRIDGES
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),

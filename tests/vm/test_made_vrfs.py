@@ -40,7 +40,8 @@ from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.problem import ApplyFailed
-from weir.parts import FIREWALL, NETWORK
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
 
 pytestmark = [
     pytest.mark.on_ours,

@@ -43,8 +43,10 @@ from weir.model.delegation import Dhcpv6
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.pppoe import Pppoe
-from weir.parts import AUTOCONF, NETWORK, PPPOE
+from weir.parts.autoconf import AUTOCONF
 from weir.parts.effect import Sessions as Counted
+from weir.parts.network import NETWORK
+from weir.parts.pppoe import PPPOE
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),

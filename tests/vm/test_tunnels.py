@@ -41,9 +41,10 @@ from weir.kinds.wireguard_peer import WireguardPeer
 from weir.model.document import Document
 from weir.model.interface import Interface, Loopback, Wireguard
 from weir.model.objects import ConfigObject
-from weir.parts import FIREWALL, NETWORK, WIREGUARD
 from weir.parts.effect import Sessions
-from weir.parts.wireguard import Spec
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
+from weir.parts.wireguard import WIREGUARD, Spec
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("WEIR_IN_VM"), reason="needs the virtual machine's kernel"),

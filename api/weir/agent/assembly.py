@@ -93,7 +93,8 @@ from weir.backends.uplinks import UplinksBackend
 from weir.model.objects import Kind
 from weir.model.problem import Problem
 from weir.notify import notify
-from weir.parts import BOUNDED_SOURCES, NETWORK
+from weir.parts.bounded_sources import BOUNDED_SOURCES
+from weir.parts.network import NETWORK
 from weir.wire.server import AgentServer, Handler, Peer
 
 log = logging.getLogger(__name__)

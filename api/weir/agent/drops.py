@@ -15,7 +15,7 @@ from weir.adapters.nft_commands import TABLE
 from weir.agent.configuration import Configuration
 from weir.backends.bounded_sources import Dropped
 from weir.model.problem import Problem
-from weir.parts import FIREWALL
+from weir.parts.firewall import FIREWALL
 from weir.parts.rule import PacketRule
 from weir.wire.server import Handler, Peer
 

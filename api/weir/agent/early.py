@@ -22,8 +22,8 @@ from weir.agent.configuration import Configuration
 from weir.backends.firewall import FirewallWanted, table_of
 from weir.backends.vlans import lower_first
 from weir.model.problem import Problem
-from weir.parts import FIREWALL, NETWORK
-from weir.parts.network import NetworkSpec
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK, NetworkSpec
 from weir.parts.rule import PacketRule
 
 log = logging.getLogger(__name__)

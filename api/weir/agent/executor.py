@@ -53,25 +53,20 @@ from weir.compiler import ClassSpec, Compiled, Plan
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import NotFound, Problem
-from weir.parts import (
-    ANNOUNCING,
-    BONDS,
-    BRIDGES,
-    DHCP6,
-    FIREWALL,
-    NETWORK,
-    PARTS,
-    ROUTES,
-    SETS,
-    UPLINKS,
-    Parts,
-)
-from weir.parts.bonds import unconfigured_members
-from weir.parts.bridges import unconfigured_ports
+from weir.parts.announcing import ANNOUNCING
+from weir.parts.bonds import BONDS, unconfigured_members
+from weir.parts.bridges import BRIDGES, unconfigured_ports
 from weir.parts.delta import Step
+from weir.parts.dhcp6 import DHCP6
 from weir.parts.effect import Sessions, by_object
 from weir.parts.explained import Line, unread
-from weir.parts.sets import Contents
+from weir.parts.firewall import FIREWALL
+from weir.parts.network import NETWORK
+from weir.parts.part import Parts
+from weir.parts.registry import PARTS
+from weir.parts.routes import ROUTES
+from weir.parts.sets import SETS, Contents
+from weir.parts.uplinks import UPLINKS
 
 log = logging.getLogger(__name__)
 

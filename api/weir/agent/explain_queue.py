@@ -16,7 +16,7 @@ from weir.compiler import NO_SLOT, ClassSpec, Compiled, explain, total_id
 from weir.model.claims import pack
 from weir.model.prefix import WIDTH, Prefix, looks_like_prefix, parse_prefix_in_domain
 from weir.model.units import format_rate_long
-from weir.parts import FIREWALL
+from weir.parts.firewall import FIREWALL
 
 MANY_PORTS = 8
 """So many are named; what is wrong is named of all."""

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from weir.model.prefix_groups import Groups
-from weir.parts import FIREWALL, SETS
 from weir.parts.fetched import FetchedSpec
+from weir.parts.firewall import FIREWALL
 from weir.parts.head import Head
-from weir.parts.sets import Contents
+from weir.parts.sets import SETS, Contents
 
 SLICE = 2000
 """Networks that are put in or taken out at once: a commit waits 0.1 s for them at most, and for 100,000 some

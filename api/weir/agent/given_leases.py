@@ -11,9 +11,9 @@ from weir.agent.configuration import Configuration
 from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.kea_config import subnet_id
 from weir.model.problem import Invalid, Problem
-from weir.parts import DHCP, DHCP6, DHCP_RELAYED, NETWORK
-from weir.parts.dhcp import ReservationSpec, ServerSpec
-from weir.parts.dhcp6 import Origin, Server6Spec
+from weir.parts.dhcp import DHCP, DHCP_RELAYED, ReservationSpec, ServerSpec
+from weir.parts.dhcp6 import DHCP6, Origin, Server6Spec
+from weir.parts.network import NETWORK
 from weir.store.clock import wall_ms
 from weir.wire.server import Handler, Peer
 

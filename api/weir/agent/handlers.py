@@ -31,7 +31,7 @@ from weir.model.codec import from_json, parse_kind
 from weir.model.document import Change
 from weir.model.packed_changes import PackedChanges
 from weir.model.problem import Invalid, Problem
-from weir.parts import TUNING
+from weir.parts.tuning import TUNING
 from weir.store.bodies import encode
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.wire.protocol import Lines, encode_line

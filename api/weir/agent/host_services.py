@@ -20,7 +20,14 @@ from weir.backends.dhcp6 import Dhcp6Backend
 from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.dhcp_relay import DhcpRelayBackend
 from weir.backends.dns import DnsBackend
-from weir.parts import ANNOUNCING, AUTOCONF, DHCP, DHCP6, DHCP_RELAY, DHCP_RELAYED, DNS, NETWORK, dhcp6
+from weir.parts import dhcp6
+from weir.parts.announcing import ANNOUNCING
+from weir.parts.autoconf import AUTOCONF
+from weir.parts.dhcp import DHCP, DHCP_RELAYED
+from weir.parts.dhcp6 import DHCP6
+from weir.parts.dhcp_relay import DHCP_RELAY
+from weir.parts.dns import DNS
+from weir.parts.network import NETWORK
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from weir.backends.daemons import Learn
 from weir.compiler import Compiled
 from weir.model.objects import Kind
 from weir.model.problem import Unavailable
-from weir.parts import ROUTES
-from weir.parts.routes import RouteSpec
+from weir.parts.routes import ROUTES, RouteSpec
 from weir.parts.sets import Contents
 
 

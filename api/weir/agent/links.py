@@ -22,10 +22,11 @@ from weir.backends.daemons import Learn
 from weir.kinds.interface import MAX_STATIONS
 from weir.model.objects import Kind
 from weir.model.problem import Problem
-from weir.parts import BONDS, BRIDGES, PPPOE, WIREGUARD
-from weir.parts.bonds import BondSpec
-from weir.parts.bridges import BridgeSpec
+from weir.parts.bonds import BONDS, BondSpec
+from weir.parts.bridges import BRIDGES, BridgeSpec
 from weir.parts.part import EntriesPart
+from weir.parts.pppoe import PPPOE
+from weir.parts.wireguard import WIREGUARD
 
 log = logging.getLogger(__name__)
 Spec = TypeVar("Spec")

@@ -26,7 +26,13 @@ from weir.backends.held import HeldBackend
 from weir.backends.naming import Named, NamingBackend
 from weir.backends.ssh import SshBackend
 from weir.model.objects import Kind
-from weir.parts import ALERT_RULES, ALERT_TARGETS, CERTIFICATES, FETCHED, JOBS, LOGS, NAMING, SSH, TIME_ZONE
+from weir.parts.alerts import ALERT_RULES, ALERT_TARGETS
+from weir.parts.certificates import CERTIFICATES
+from weir.parts.fetched import FETCHED
+from weir.parts.jobs import JOBS
+from weir.parts.logs import LOGS
+from weir.parts.naming import NAMING, TIME_ZONE
+from weir.parts.ssh import SSH
 from weir.parts.wireguard import Sealed
 
 

@@ -26,8 +26,7 @@ from weir.agent.configuration import Configuration
 from weir.agent.packet_class import Classes
 from weir.agent.packet_path import MARK_SHIFT, PacketPath, queue_json
 from weir.model.problem import Conflict, Invalid, Problem
-from weir.parts import FIREWALL
-from weir.parts.firewall import tracks
+from weir.parts.firewall import FIREWALL, tracks
 from weir.wire.server import Handler, Peer
 
 log = logging.getLogger(__name__)

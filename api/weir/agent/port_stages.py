@@ -23,12 +23,12 @@ from weir.backends.sets import SetsBackend, SetsDifference
 from weir.compiler import Plan, PortSpec
 from weir.model.objects import ConfigObject
 from weir.model.schedule import closed_windows
-from weir.parts import FETCHED, FIREWALL, SETS
 from weir.parts.effect import Effect
 from weir.parts.explained import Line
+from weir.parts.fetched import FETCHED
 from weir.parts.filter import looked_up
-from weir.parts.firewall import Rules
-from weir.parts.sets import Contents, SetChange, SetsDelta, Values
+from weir.parts.firewall import FIREWALL, Rules
+from weir.parts.sets import SETS, Contents, SetChange, SetsDelta, Values
 
 
 class SetsStage(PartStage):

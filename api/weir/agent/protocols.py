@@ -21,8 +21,8 @@ from weir.backends.backend import Look
 from weir.backends.daemons import Learn
 from weir.backends.routing import RoutingBackend
 from weir.model.objects import Kind
-from weir.parts import ROUTING
 from weir.parts.effect import Effect
+from weir.parts.routing import ROUTING
 from weir.parts.routing.block import Block, Peer
 
 _OF_OSPF = frozenset(("bfdd", "ospfd"))

@@ -27,7 +27,7 @@ from weir.model.objects import Kind
 from weir.model.packed_changes import PackedChanges, outlines_of
 from weir.model.problem import Finding, Invalid, Problem
 from weir.model.rules import rewrites_queues, validate
-from weir.parts import ROUTES
+from weir.parts.routes import ROUTES
 
 log = logging.getLogger(__name__)
 

@@ -23,13 +23,14 @@ from weir.compiler import ClassSpec, Compiled, Plan, PortSpec
 from weir.kinds.dhcp6_server import Dhcpv6Server
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
-from weir.parts import DHCP6, NETWORK, ROUTES, UPLINKS, Part
 from weir.parts.delta import Delta
+from weir.parts.dhcp6 import DHCP6
 from weir.parts.effect import Effect, Sessions
 from weir.parts.explained import Line
-from weir.parts.network import NetworkSpec
-from weir.parts.part import moved_over
-from weir.parts.routes import RouteSpec
+from weir.parts.network import NETWORK, NetworkSpec
+from weir.parts.part import Part, moved_over
+from weir.parts.routes import ROUTES, RouteSpec
+from weir.parts.uplinks import UPLINKS
 
 W = TypeVar("W")
 D = TypeVar("D")

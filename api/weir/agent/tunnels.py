@@ -27,8 +27,7 @@ from weir.model.endpoint import join_endpoint, split_endpoint
 from weir.model.moment import moment
 from weir.model.objects import Kind
 from weir.model.problem import Problem
-from weir.parts import WIREGUARD
-from weir.parts.wireguard import PeerSpec, Spec, TunnelSpec, peers_of
+from weir.parts.wireguard import WIREGUARD, PeerSpec, Spec, TunnelSpec, peers_of
 
 log = logging.getLogger(__name__)
 

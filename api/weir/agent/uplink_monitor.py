@@ -22,9 +22,8 @@ from weir.diagnosis.sample import UplinkLook
 from weir.model.moment import moment
 from weir.model.objects import Kind
 from weir.model.problem import Problem
-from weir.parts import NETWORK, UPLINKS
-from weir.parts.network import NetworkSpec
-from weir.parts.uplinks import UplinkSpec, keep_connections
+from weir.parts.network import NETWORK, NetworkSpec
+from weir.parts.uplinks import UPLINKS, UplinkSpec, keep_connections
 from weir.store.clock import boottime_ms, wall_ms_of
 
 log = logging.getLogger(__name__)

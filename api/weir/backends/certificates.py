@@ -25,8 +25,7 @@ from weir.model.moment import moment
 from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed, Invalid, Problem, Unavailable
 from weir.model.x509 import X509, fingerprint, read_chain
-from weir.parts import CERTIFICATES
-from weir.parts.certificates import WEB, CertificateSpec, ShownSpec, Spec
+from weir.parts.certificates import CERTIFICATES, WEB, CertificateSpec, ShownSpec, Spec
 from weir.parts.delta import Delta, Step
 from weir.parts.effect import Effect
 from weir.parts.explained import Line

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from weir.backends.backend import Comparison
 from weir.backends.held import HeldBackend, HeldDifference
 from weir.model.objects import ConfigObject
-from weir.parts import FETCHED
 from weir.parts.explained import Line
-from weir.parts.fetched import FetchedSpec
+from weir.parts.fetched import FETCHED, FetchedSpec
 
 Specs = Mapping[str, FetchedSpec]
 

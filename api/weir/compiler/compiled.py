@@ -15,7 +15,7 @@ from weir.compiler.plan import Plan, prefix_key
 from weir.compiler.types import ClassSpec, PortSpec, PrefixKey
 from weir.model.claims import PrefixClaims, pack
 from weir.model.prefix import Prefix
-from weir.parts import Part, Parts
+from weir.parts.part import Part, Parts
 
 K = TypeVar("K", int, str)
 V = TypeVar("V", bound=tuple[object, ...] | str)

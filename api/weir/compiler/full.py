@@ -21,8 +21,9 @@ from weir.model.objects import Queue
 from weir.model.prefix import looks_like_prefix
 from weir.model.schedule import is_open
 from weir.model.tree import children_in_order
-from weir.parts import PARTS, Parts
 from weir.parts.delta import delta_of
+from weir.parts.part import Parts
+from weir.parts.registry import PARTS
 
 
 def compile_document(

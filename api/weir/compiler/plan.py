@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from weir.compiler.types import LAST_PRIORITY, NO_SLOT, ClassSpec, ClockSpec, PortSpec, PrefixEntry, PrefixKey
 from weir.model.claims import unpack
 from weir.model.units import format_duration_ms, format_rate_exact
-from weir.parts import PARTS, Part, Parts
 from weir.parts.delta import Action, Counts, Delta, PartDelta, Step, total
-from weir.parts.part import SHAPING, remove_steps, set_steps
+from weir.parts.part import SHAPING, Part, Parts, remove_steps, set_steps
+from weir.parts.registry import PARTS
 
 D = TypeVar("D", bound=PartDelta)
 

@@ -12,10 +12,10 @@ from weir.model.address import parse_host, split_address
 from weir.model.document import Document
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Invalid, NotFound, Problem
-from weir.parts import FIREWALL
 from weir.parts.admission import LOOPBACK
 from weir.parts.decision import Members, Packet, Rules, Verdict, Walk, redirected, source_behind
 from weir.parts.filter import OUTGOING
+from weir.parts.firewall import FIREWALL
 from weir.parts.rule import PacketRule
 from weir.service.configuration import ConfigService
 from weir.service.deciders import Decider, configured_way, decider, names_in_rules, now_local

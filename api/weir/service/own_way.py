@@ -15,8 +15,8 @@ from weir.kinds.ssh_server import SshServer
 from weir.model.document import Change, Document
 from weir.model.packed_changes import kinds_of
 from weir.model.problem import Conflict, Problem
-from weir.parts import FIREWALL
 from weir.parts.decision import Members, Rules
+from weir.parts.firewall import FIREWALL
 from weir.service.deciders import configured_way, now_local
 from weir.service.request import Request
 from weir.service.running_document import Running, Trial

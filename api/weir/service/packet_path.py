@@ -15,8 +15,8 @@ from weir.model.document import Document
 from weir.model.objects import Kind
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Invalid, NotFound, Problem, Unavailable
-from weir.parts import FIREWALL
 from weir.parts.decision import Members, Rules
+from weir.parts.firewall import FIREWALL
 from weir.service import path_proof
 from weir.service.audit import AuditService
 from weir.service.candidates import CandidateService
