@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 
 from tests.http.world import Client, World
+from weir.http.schemas import paging
 from weir.store import listing
 
 ACME = {
@@ -329,3 +331,19 @@ def test_a_prefix_finds_the_queues_inside_it_and_around_it(api: Client) -> None:
     assert found("10.64.0.1") == {"host", "same", "around"}
     assert found("2001:db8::/32") == {"six"}
     assert found("0.0.0.0/0") == targets.keys() - {"six"}
+
+
+def test_what_reads_a_query_is_made_once(shared_api: Client) -> None:
+    """It was made for each request, 45 objects that only a collection frees."""
+    gc.disable()
+    try:
+        before = made(paging.QueueQuery)
+        for _ in range(5):
+            assert shared_api("GET", "/queues?limit=1").status_code == 200
+        assert made(paging.QueueQuery) <= before + 1
+    finally:
+        gc.enable()
+
+
+def made(schema: type) -> int:
+    return sum(type(item) is schema for item in gc.get_objects())

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ import pytest
 from tests.http.test_many_connections import START_S, answers, wait_for
 from tests.image.front import free_port
 from weir.http.serving import SMALL_BODY_BYTES, front
-from weir.http.serving.connection import LargeBody, Source
+from weir.http.serving.connection import Connection, LargeBody, Source
 from weir.http.serving.recognised import Recognised, credential_of
 from weir.service import Service
 
@@ -267,3 +269,18 @@ def test_a_large_body_is_given_as_it_comes_and_no_further_than_its_length() -> N
     assert [body.read(4), body.read(100), body.read(100)] == [b"a" * 4, b"a" * 6, b"b" * 10]
     assert body.read() == b"c" * 10
     assert body.read(1) == b""
+
+
+def test_a_connection_that_is_closed_does_not_wait_for_a_collection() -> None:
+    """With all that was asked on it: a collection stops every request."""
+    ours, theirs = socket.socketpair()
+    conn = Connection(ours, "", lambda found: None, 0.0)
+    held = weakref.ref(conn)
+    gc.disable()
+    try:
+        conn.output.close()
+        del conn
+        assert held() is None
+    finally:
+        gc.enable()
+        theirs.close()

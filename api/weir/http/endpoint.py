@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 from flask import Blueprint, Response, request
@@ -157,10 +157,16 @@ def _parsed(
     """The view with what it is to get of the request: the body first, then the query."""
     wrapped: Callable[..., Any] = view
     if query is not None:
-        wrapped = _PARSER.use_args(query, location="query")(wrapped)
+        wrapped = _PARSER.use_args(lambda _: _made(query), location="query")(wrapped)
     if body is not None:
-        wrapped = _PARSER.use_args(body, location="json")(wrapped)
+        wrapped = _PARSER.use_args(lambda _: _made(body), location="json")(wrapped)
     return wrapped if shape is None else _with_object(wrapped)
+
+
+@cache
+def _made(schema: SchemaType) -> Schema:
+    """One for all requests. Each copies its fields, in cycles that wait for a collection."""
+    return schema() if isinstance(schema, type) else schema
 
 
 def _with_object(view: Any) -> Any:

@@ -136,6 +136,7 @@ class Output:
         """The front's thread closes the socket here, so that no thread writes to its successor's number."""
         with self._room:
             self._closed = True
+            self._wake = _nobody  # a method of the connection, which would wait for a collection
             self._buffer.clear()
             self._room.notify_all()
             with suppress(OSError):
@@ -218,3 +219,7 @@ class Connection:
     def frame(self, data: bytes) -> bytes:
         """A frame of the stream as this client's HTTP version wants it."""
         return b"%X\r\n%s\r\n" % (len(data), data) if self.chunked and data else data
+
+
+def _nobody() -> None:
+    """Looks after what is closed."""
