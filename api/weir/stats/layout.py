@@ -31,7 +31,7 @@ COUNTERS = (
     "early_packets",
 )
 _BYTES, _FAST_BYTES, _EARLY = (COUNTERS.index(name) for name in ("bytes", "fast_bytes", "early_packets"))
-CHUNK_LINES = 16_384
+CHUNK_LINES = 4096
 U64 = npt.NDArray[np.uint64]
 U32 = npt.NDArray[np.uint32]
 

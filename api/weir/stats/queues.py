@@ -51,9 +51,26 @@ CATCH_UP_S = 5.0
 Json = dict[str, Any]
 
 
+class SampledLock:
+    """Of the one who samples and of those who read: who has to wait for it sets `wanted`, for the sampler to
+    hurry. A thread may take it more than once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self.wanted = threading.Event()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self.wanted.set()
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class QueueFigures:
     def __init__(self, archive: Archive | None = None) -> None:
-        self.lock = threading.RLock()
+        self.lock = SampledLock()
         self._archive = archive
         self._rates = RateTable()
         self._hour = Hour()
@@ -126,9 +143,11 @@ class QueueFigures:
             self._rates.tree.forget()
 
     def sample(self, counters: Counters, now: float, elapsed_s: float) -> None:
-        """Take one sample; `elapsed_s` since the one before."""
+        """Take one sample; `elapsed_s` since the one before. It rests between its pieces until somebody wants
+        to read."""
         with self.lock:
-            self._rates.sample(counters, elapsed_s)
+            self.lock.wanted.clear()
+            self._rates.sample(counters, elapsed_s, self.lock.wanted.wait)
             self.at = now
             figures = self._rates.second()
             if self._ticks % WATCH_TICKS == 0:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,8 +24,13 @@ SAMPLED = (BYTES, DROPS, MARKS, EARLY, ANCESTOR)
 """What `weir.stats.samples.FIGURES` has, and the worst delay."""
 _BACKWARDS = np.uint64(1 << 63)
 _SHORT = np.uint64(0xFFFF_FFFF)
-_BREATH_S = 0.002
-"""Between pieces of a reading: who asks for a page meanwhile waits for one piece, and not for all."""
+_REST = 2.0
+"""So many times as long as a piece of a reading took, nothing is read before the next: who asks for a page
+meanwhile waits for one piece, not for all. Without a stream from the kernel 100,000 queues take 160 ms."""
+_MOST_REST_S = 0.3
+"""Of one reading."""
+_LEAST_S = 0.05
+"""Of the time between two readings of a piece: less says nothing of a rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,8 @@ class RateTable:
         self._minute_s = 0.0
         self._cumulative: dict[int, npt.NDArray[np.float64]] = {}
         self.tree = TreeDrops()
+        self._late_s: dict[int, float] = {}
+        """By a piece's first line: how long after the first piece it was read last."""
 
     def resize(self, parents: U32, renewed: npt.NDArray[np.bool_]) -> None:
         """Follow a change of classes: `renewed` lines start from nothing."""
@@ -109,27 +117,31 @@ class RateTable:
         self._fresh[:] = True
         self.measured[:] = False
 
-    def sample(self, counters: Counters, elapsed_s: float) -> None:
-        """Read the counters; `elapsed_s` is the time since the last reading."""
+    def sample(
+        self,
+        counters: Counters,
+        elapsed_s: float,
+        rest: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Read the counters; `elapsed_s` is the time since the last reading began. `rest` is called between
+        pieces with the seconds that nothing is to be read."""
         self._cumulative.clear()
-        scale = np.float32(1.0 / elapsed_s)
+        left_s = _MOST_REST_S
+        begun_s = piece_s = clock()
         for start in range(0, self.lines, CHUNK_LINES):
-            if start:
-                time.sleep(_BREATH_S)
-            end = min(start + CHUNK_LINES, self.lines)
-            now = counters.read(start, end)
-            delta = now - self._last[start:end]
-            self._last[start:end] = now
-            reset = delta[:, PACKETS] >= _BACKWARDS
-            if reset.any():
-                delta[reset] = now[reset]
-            delta[:, [ANCESTOR, EARLY]] &= _SHORT  # counters of 32 bits
-            delta[self._fresh[start:end]] = 0
-            self.per_s[:, start:end] = delta.T
+            late_s = piece_s - begun_s
+            later_s = late_s - self._late_s.get(start, late_s)
+            self._late_s[start] = late_s
+            self._read_piece(counters, start, max(elapsed_s + later_s, _LEAST_S))
+            if start + CHUNK_LINES < self.lines:
+                rest_s = min((clock() - piece_s) * _REST, left_s)
+                left_s -= rest_s
+                rest(rest_s)
+            piece_s = clock()
         counters.rest()
         self.measured = ~self._fresh
         self._fresh[:] = False
-        self.per_s *= scale
         self._take_out_tree_drops()
         for level in self._levels:
             for figure in self.per_s:
@@ -139,6 +151,19 @@ class RateTable:
             self._note_delays(worst_us)
         self._fill_bucket(elapsed_s)
         self._add_to_minute(elapsed_s)
+
+    def _read_piece(self, counters: Counters, start: int, elapsed_s: float) -> None:
+        """What each line of the piece from `start` on did in the `elapsed_s` since it was read last."""
+        end = min(start + CHUNK_LINES, self.lines)
+        now = counters.read(start, end)
+        delta = now - self._last[start:end]
+        self._last[start:end] = now
+        reset = delta[:, PACKETS] >= _BACKWARDS
+        if reset.any():
+            delta[reset] = now[reset]
+        delta[:, [ANCESTOR, EARLY]] &= _SHORT  # counters of 32 bits
+        delta[self._fresh[start:end]] = 0
+        np.multiply(delta.T, np.float32(1 / elapsed_s), out=self.per_s[:, start:end], casting="unsafe")
 
     def _take_out_tree_drops(self) -> None:
         """What the queue of an HTB class dropped did not pass, though it was counted before. Its bytes are
