@@ -50,6 +50,7 @@ OBJECTS: tuple[ConfigObject, ...] = (
     Set("empty"),
     Service("sip", ("5060-5061", "5062", "7000"), "tcp-udp"),
 )
+PHONE = "02:00:00:00:00:07"
 PREFIXES = ("10.0.1.0/24", "10.0.2.0/24", "10.9.0.0/16", "10.9.7.0/24", "192.0.2.7/32", "2001:db8::/32")
 
 
@@ -98,6 +99,20 @@ MATCHES: list[dict[str, Any]] = [
     *({"dscp": number} for number in (0, 1, 3, 10, 44, 46, 63)),
     {"dscp": 8, "family": "ipv6", "protocol": "udp"},
     {"dscp": 46, "source": PREFIXES},
+    {"source_mac": PHONE},
+    {"source_mac": PHONE, "family": "ipv4"},
+    {"source_mac": PHONE, "family": "ipv6", "protocol": "icmp", "icmp_types": ("echo-request",)},
+    {
+        "source_mac": PHONE,
+        "source_set": "phones",
+        "source": PREFIXES,
+        "protocol": "tcp-udp",
+        "ports": ("53",),
+    },
+    {"source_mac": PHONE, "source_set": "one", "dscp": 8, "ct_state": ("new",)},
+    {"source_mac": PHONE, "source_set": "bad", "source_limit": SourceLimit(rate=3), "log": True},
+    {"source_mac": PHONE, "protocol": "tcp", "tcp_flags": ("syn",), "rate_per_s": 3},
+    {"source_set": "phones", "dscp": 8},
     *({"ct_nat": word} for word in NAT_STATES if word != "any"),
     {"ct_nat": "not-destination", "ct_state": ("new",), "protocol": "tcp", "dscp": 8},
     {"rate_per_s": 10, "burst": 7},
@@ -141,6 +156,7 @@ def test_every_match_and_action_is_read_back_as_it_was_written() -> None:
         rule("c2", "accept", "output"),
         rule("c4", "notrack", "raw/prerouting", protocol="udp", ports=("53",)),
         rule("c5", "drop", "raw/prerouting", source_set="bad", log=True),
+        rule("c6", "drop", "raw/prerouting", source_mac=PHONE, source=PREFIXES),
         rule("c3", "drop", "input"),
     ]
     with namespace():
@@ -229,6 +245,16 @@ def test_a_set_is_looked_up_once_by_each_length(rig: Rig) -> None:
         assert pings(rig) == 3
         rig.commit(SetEntry("h1", "here", "10.64.0.2/32"))
         assert pings(rig) == 0
+
+
+def test_a_host_is_known_by_its_hardware_address_whatever_its_address(rig: Rig) -> None:
+    netns.ip(rig.client_ns, [f"link set c0 address {PHONE}"])
+    with having(rig, rule("host", source_mac=PHONE)):
+        assert pings(rig) == 0
+        assert counted(rig, "host") == 3
+        netns.ip(rig.client_ns, ["link set c0 address 02:00:00:00:00:08"])
+        assert pings(rig) == 3
+        assert counted(rig, "host") == 3
 
 
 def test_a_jump_comes_back_and_a_return_too(rig: Rig) -> None:

@@ -51,7 +51,7 @@ LACKED = (
         "psd=21,3s,3,1",
         "routing-mark=a",
         "routing-table=main",
-        "src-mac-address=AA:BB:CC:00:00:01",
+        "src-mac-address=!AA:BB:CC:00:00:01",
         "realm=1",
     ),
     *(
@@ -163,6 +163,7 @@ def of_filters(of_addresses: Taken, icmp: str, echo: int) -> Taken:
             },
         ),
         "dscp=46": ({"dscp": 46},),
+        "src-mac-address=AA:BB:CC:00:00:01": ({"source_mac": "aa:bb:cc:00:00:01"},),
         "connection-nat-state=!dstnat": ({"ct_nat": "not-destination"},),
         "connection-nat-state=srcnat,dstnat": ({"ct_nat": "either"},),
         "connection-state=established,related": ({"ct_state": ["established", "related"]},),
@@ -211,6 +212,7 @@ SRC = (
     *("connection-limit=10,32", "dst-limit=3/1m,5,src-address/1m40s"),
     *("limit=50,5:packet", "randomise-ports=yes", "same-not-by-dst=yes", "to-ports=1-9", "to-addresses=a"),
     *("src-port=53", "dscp=46", "tcp-flags=syn,!ack", "connection-nat-state=srcnat"),
+    "src-mac-address=AA:BB:CC:00:00:01",
     *("jump-target=more", "address-list=a", "protocol=icmp", "to-addresses=192.0.2.1-192.0.2.9"),
 )
 DST = tuple(said.replace("in-interface", "out-interface") for said in SRC if "address-type" not in said)

@@ -28,6 +28,15 @@ ROOT = Path(__file__).resolve().parents[2]
 # -- rules: never wider -------------------------------------------------------------------------------------
 
 
+def test_a_rule_about_who_sent_what_the_router_itself_sends_is_not_in_force() -> None:
+    text = "/ip firewall filter\nadd chain=output action=drop src-mac-address=AA:BB:CC:00:00:01\n"
+    report = import_of(text)
+    rule = only(report, "firewall-rule")
+    assert rule["disabled"] is True and not rule.get("source_mac")
+    (line,) = report.lines
+    assert line.code == "match-not-taken" and "src-mac-address" in line.reason
+
+
 @pytest.mark.parametrize(
     "match",
     [
@@ -43,7 +52,7 @@ ROOT = Path(__file__).resolve().parents[2]
         "time=22h-6h,mon",
         "icmp-options=3:4",
         "limit=10/1m,5:packet",
-        "src-mac-address=AA:BB:CC:00:00:01",
+        "src-mac-address=!AA:BB:CC:00:00:01",
         "what-comes-next=1",
     ],
 )

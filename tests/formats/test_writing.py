@@ -192,6 +192,14 @@ def test_a_rule_without_words_in_routeros_is_named_with_the_reason(rule: Firewal
     assert commands(rule, *others) == []
 
 
+def test_who_sent_the_frame_is_written_and_read_again() -> None:
+    rule = FirewallRule("r1", "forward", "drop", family="ipv4", source_mac="02:00:5e:10:00:07")
+    (said,) = commands(rule)
+    assert said == "add action=drop chain=forward src-mac-address=02:00:5E:10:00:07"
+    (again,) = document_of(f"/ip firewall filter\n{said}\n".encode()).every(FirewallRule)
+    assert again.source_mac == rule.source_mac and not again.disabled
+
+
 def test_raw_is_written_with_the_chains_to_which_it_leads() -> None:
     said = lines(
         FirewallRule("r1", "raw/prerouting", "jump", family="ipv4", jump_to="guard"),

@@ -156,6 +156,10 @@ DETAILED: tuple[tuple[str, dict[str, Any]], ...] = (
         "/firewall-rules/voice",
         {"chain": "forward", "action": "drop", "protocol": "gre", "dscp": 46, "ct_nat": "neither"},
     ),
+    (
+        "/firewall-rules/tablet",
+        {"chain": "forward", "action": "drop", "protocol": "esp", "source_mac": "02:00:5E:10:00:07"},
+    ),
 )
 
 
@@ -182,6 +186,38 @@ def test_a_rule_about_what_was_not_told_of_the_packet_says_so(router: Toy) -> No
     assert verdict == "accept" and "what NAT did to the connection" in text
     shown = router.weir("firewall", "decide", "10.64.0.7", INTERNET, "gre", "--dscp", "46")
     assert shown.startswith("drop: ")
+    assert unsure(protocol="esp", source_mac="02:00:5e:10:00:07") == ("drop", [])
+    assert unsure(protocol="esp", source_mac="02-00-5E-10-00-08") == ("accept", [])
+    verdict, (text,) = unsure(protocol="esp")
+    assert verdict == "accept" and "tablet looks at the sender's hardware address" in text
+    mac = ("--source-mac", "02:00:5e:10:00:07")
+    assert router.weir("firewall", "decide", "10.64.0.7", INTERNET, "esp", *mac).startswith("drop: ")
+
+
+def test_where_nothing_has_a_hardware_address_a_rule_about_one_does_not_match(router: Toy) -> None:
+    """Whatever is said of it: in WireGuard there is none, nor has what the router sends."""
+    key = "mBOxnqOBXXlVBb1WSBcVFzBwSCEsDlhdoVo0rT3v1ns="
+    for path, body in (
+        (
+            "/interfaces/wg0",
+            {"role": "lan", "wireguard": {"private_key": key}, "addresses": ["10.99.0.1/24"]},
+        ),
+        ("/firewall-rules/jump", {"chain": "output", "action": "jump", "jump_to": "hosts"}),
+        ("/firewall-rules/host", {"chain": "hosts", "action": "drop", "source_mac": "02:00:5e:10:00:07"}),
+        ("/firewall-rules/jump2", {"chain": "forward", "action": "jump", "jump_to": "hosts"}),
+    ):
+        assert router.api("PUT", path, body).status_code == 201
+    told = {"protocol": "ah", "source_mac": "02:00:5e:10:00:07"}
+    assert asked(router, "10.64.0.7", INTERNET, **told)["verdict"] == "drop"
+    for source in ("10.99.0.7", "203.0.113.2"):
+        for said in (told, {"protocol": "ah"}):
+            found = asked(router, source, INTERNET, **said)
+            assert found["verdict"] == "accept"
+            assert not [text for text in found["unsure"] if "hardware" in text]
+    answer = router.api(
+        "GET", f"/firewall/decision?source=10.64.0.7&destination={INTERNET}&source_mac=ff:ff:ff:ff:ff:ff"
+    )
+    assert (answer.status_code, answer.json["code"]) == (422, "bad-mac")
 
 
 def test_an_answer_is_of_the_configuration_that_runs(router: Toy) -> None:

@@ -20,7 +20,12 @@ from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Change, Document
+from weir.model.interface import Interface
 from weir.model.limits import DAYS
+from weir.model.links import Bridge
+from weir.model.objects import ConfigObject
+from weir.model.rules import validate
+from weir.model.tunnels import Gre
 from weir.parts import filter as filters
 from weir.parts.firewall import FIREWALL
 
@@ -66,6 +71,8 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         ({"dscp": 64}, "bad-number"),
         ({"dscp": "ef"}, "bad-number"),
         ({"ct_nat": "both"}, "bad-choice"),
+        ({"source_mac": "01:00:5e:00:00:01"}, "bad-mac"),
+        ({"chain": "output", "source_mac": "02:00:5e:10:00:07"}, "wrong-chain"),
         ({"action": "notrack"}, "wrong-chain"),
         ({"chain": "raw/prerouting", "action": "reject"}, "wrong-chain"),
         ({"chain": "raw/prerouting", "out_interface": "lan0"}, "wrong-chain"),
@@ -123,6 +130,27 @@ def test_rules_have_an_order_within_their_chain_and_move(router: Toy) -> None:
         cursor = answer["next_cursor"]
     assert paged == listed
     assert "three" in router.weir("rule", "list")
+
+
+def test_where_no_packet_has_a_hardware_address_a_rule_about_one_says_so() -> None:
+    """Also when the interface becomes another one, or the set holds others."""
+    tunnel, bridge = Interface("t0", gre=Gre("192.0.2.1")), Interface("t0", bridge=Bridge())
+    addresses, macs = Set("hosts"), Set("hosts", "mac")
+    by_mac = FirewallRule("m1", "forward", "drop", in_interface="t0", source_mac="02:00:5e:10:00:07")
+    by_set = FirewallRule("m2", "forward", "drop", in_interface="t0", source_set="hosts")
+
+    def unseen(change: Change, *objects: ConfigObject) -> list[str]:
+        return sorted(item.path for item in validate(Document(objects), [change]) if item.code == "no-mac")
+
+    m1, m2 = "firewall-rule/m1/source_mac", "firewall-rule/m2/source_set"
+    for item, path in ((by_mac, m1), (by_set, m2)):
+        change = Change("firewall-rule", item.id, None, item)
+        assert unseen(change, tunnel, macs, item) == [path]
+        assert unseen(change, bridge, macs, item) == []
+    turned = Change("interface", "t0", bridge, tunnel)
+    assert unseen(turned, tunnel, macs, by_mac, by_set) == [m1, m2]
+    assert unseen(Change("set", "hosts", addresses, macs), tunnel, macs, by_mac, by_set) == [m2]
+    assert unseen(turned, tunnel, addresses, by_set) == []
 
 
 def test_what_locks_out_is_a_warning(router: Toy) -> None:

@@ -66,6 +66,14 @@ describe("which rule decides", () => {
     await waitFor(() => expect(asked[1]).toContain("at=2026-11-28T20%3A30"));
   });
 
+  it("is told who sends the packet", async () => {
+    const asked = await asking("/rules", () => HttpResponse.json(ANSWER));
+    await userEvent.type(screen.getByRole("textbox", { name: "Source MAC" }), "02:00:5e:10:00:07 ");
+    await userEvent.click(screen.getByRole("button", { name: "Ask" }));
+    await waitFor(() => expect(asked[1]).toContain("&source_mac=02%3A00%3A5e%3A10%3A00%3A07"));
+    expect(asked[0]).not.toContain("source_mac");
+  });
+
   it("is asked above the NAT rules, too, and an answer that cannot be given says why", async () => {
     await asking("/nat-rules", () =>
       HttpResponse.json(

@@ -178,10 +178,13 @@ class _Rule:
             yield from _judged(
                 operator, right, lambda name: bytes([types[name]]), _KINDS[protocol], _NETWORK_ORDER
             )
-        elif (protocol, field) == ("ether", "saddr") and _is_named(right):
+        elif (protocol, field) == ("ether", "saddr"):
             yield from self._depends("iiftype", "ether", struct.pack("=H", _ETHERNET))
             yield _load(_LINK, 6, 6)
-            yield _lookup(operator, right)
+            if _is_named(right):
+                yield _lookup(operator, right)
+            else:
+                yield _compared(_operator(operator), bytes.fromhex(_plain(right).replace(":", "")))
         else:
             raise NotKnown(field)
 

@@ -60,6 +60,8 @@ def _expressions(rule: PacketRule) -> Iterator[Expression]:
             yield _lookup(lookup)
     if rule.dscp is not None:
         yield match(_payload(_NETWORK[rule.family], "dscp"), rule.dscp)
+    if rule.source_mac:  # behind what is of a family: nft would take that from the Ethernet header
+        yield match(_payload("ether", "saddr"), rule.source_mac)
     yield from _protocol(rule)
     yield from map(_counted, rule.bounds)
     if rule.rate_per_s:

@@ -122,14 +122,14 @@ def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
     yield from _flags_make_sense(rule)
     if rule.icmp_types and rule.protocol != "icmp":
         yield error("icmp-types", rule, "icmp_types", "ICMP types need the protocol icmp")
-    for field, chain in (("in_interface", "output"), ("out_interface", "input")):
+    for field, chain, what in (
+        ("in_interface", "output", "in interface"),
+        ("out_interface", "input", "out interface"),
+        ("source_mac", "output", "hardware address of a sender"),
+    ):
         if getattr(rule, field) is not None and rule.chain == chain:
-            yield error(
-                "wrong-chain",
-                rule,
-                field,
-                f"packets in the chain {chain} have no {field.replace('_', ' ')}: leave it out",
-            )
+            text = f"packets in the chain {chain} have no {what}: leave it out"
+            yield error("wrong-chain", rule, field, text)
     for values, name, other in (
         (rule.source, "source", rule.source_set),
         (rule.destination, "destination", rule.destination_set),
@@ -255,6 +255,36 @@ def matches_something(view: View, rule: FirewallRule) -> Iterator[Finding]:
         yield error("wrong-chain", rule, "source_set", text)
 
 
+def macs_are_seen(view: View, rule: FirewallRule) -> Iterator[Finding]:
+    """Where packets arrive without an Ethernet header no rule sees the address of their sender."""
+    if not lacks_macs(view.document.interface(rule.in_interface or "")):
+        return
+    item = view.document.get("set", rule.source_set or "")
+    of_set = "source_set" if isinstance(item, Set) and item.type == "mac" else ""
+    for field in filter(None, ("source_mac" if rule.source_mac else "", of_set)):
+        text = f"packets arrive by {rule.in_interface} without a hardware address: none can match"
+        yield warning("no-mac", rule, field, text)
+
+
+def lacks_macs(item: Interface | None) -> bool:
+    """Whether packets come in by the interface without a hardware address of their sender."""
+    made = () if item is None else (item.wireguard, item.gre, item.pppoe)
+    return any(each is not None for each in made)
+
+
+@caused_by(_KIND, "interface", "set")
+def _itself_and_where_macs_are(view: View, change: Change) -> Iterator[str]:
+    """A rule; those by an interface that is made in another way, and those of a set that holds others."""
+    if change.kind == _KIND:
+        yield change.id
+        return
+    is_set = change.kind == "set"
+    if not differs(change, *(("type",) if is_set else ("wireguard", "gre", "pppoe"))):
+        return
+    field = "source_set" if is_set else "in_interface"
+    yield from (rule.id for rule in view.document.every(FirewallRule) if getattr(rule, field) == change.id)
+
+
 def _alien_prefixes(rule: FirewallRule) -> Iterator[str]:
     """The fields whose prefixes are all of another family than the rule: that is said of each."""
     for name, values in (("source", rule.source), ("destination", rule.destination)):
@@ -348,6 +378,7 @@ KIND = Declaration(
         Rule("interfaces-are-told", _KIND, interfaces_are_told, _own_chains_and_vrfs, True),
         Rule("makes-sense", _KIND, makes_sense, own(_KIND), True),
         Rule("matches-something", _KIND, matches_something, all_after(_KIND, "set"), True),
+        Rule("macs-are-seen", _KIND, macs_are_seen, _itself_and_where_macs_are, False),
         Rule("limit-fits", _KIND, limit_fits, own(_KIND), True),
         Rule("locks-out", _KIND, locks_out, own(_KIND), False),
     ),

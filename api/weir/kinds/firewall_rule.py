@@ -14,6 +14,7 @@ from weir.fields import (
     Group,
     Hours,
     Label,
+    Mac,
     Many,
     Ports,
     Position,
@@ -122,6 +123,17 @@ class FirewallRule(ConfigObject):
         tuple[str, ...], Many(Prefix(), MAX_PREFIXES, help="Matches packets from these prefixes.")
     ] = ()
     source_set: Annotated[str | None, _set_ref("Matches packets whose source is in this set.")] = None
+    source_mac: Annotated[
+        str | None,
+        Mac(
+            label="Source MAC",
+            help="Matches packets with this hardware address of the sender: of the host itself, or of the "
+            "router before this one.",
+            example="02:00:5e:10:00:07",
+            when=When("chain", ("output",), unless=True),
+            importance="folded",
+        ),
+    ] = None
     destination: Annotated[
         tuple[str, ...], Many(Prefix(), MAX_PREFIXES, help="Matches packets to these prefixes.")
     ] = ()

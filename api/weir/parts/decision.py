@@ -30,6 +30,7 @@ _FLAGS_OF_A_FIRST = _ALL_FLAGS - {"ece", "cwr"}
 """A connection begins with SYN alone, or with those two, which ask for ECN (RFC 3168, 6.1.1)."""
 _SHOWN_CHARS = 200
 """Of where a set is filled from, which may be many names."""
+_MAC = "the sender's hardware address"
 _ENDS = ("accept", "drop", "reject", "notrack", *_TRANSLATES)
 
 
@@ -54,7 +55,8 @@ class Packet:
     """The destination is an address of the router's."""
     is_forwarded: bool = False
     """It got another destination."""
-    mac: str = ""
+    mac: str | None = None
+    """Of the sender; "": it has none, as it comes in without an Ethernet header or is the router's own."""
     source_port: int | None = None
     dscp: int | None = None
     flags: AnySet[str] | None = None
@@ -187,6 +189,7 @@ class Rules:
             and all(self._holds(lookup, rule, packet, walk) for lookup in rule.lookups)
             and _by_source_port(rule, packet, walk)
             and _by_flags(rule, packet, walk)
+            and _by_mac(rule, packet, walk)
             and _by_dscp(rule, packet, walk)
             and _by_nat(rule, packet, walk)
             and _in_its_hours(rule, packet, walk)
@@ -210,9 +213,8 @@ class Rules:
         if lookup.what == "iifname":
             return not packet.in_names.isdisjoint(self._members.others.get(name, ()))
         if lookup.what == "ether":
-            if not packet.mac:
-                text = f"{_name(rule)} looks at the sender's hardware address; it is taken not to match"
-                _say(walk, text, rule)
+            if packet.mac is None:
+                return _unknown(rule, _MAC, walk)
             return packet.mac in self._members.others.get(name, ())
         address = packet.source if lookup.what == "saddr" else packet.destination
         return _cut(address, lookup.length) in self._members.addresses.get(name, ())
@@ -276,6 +278,12 @@ def _by_flags(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
     if flags & {*rule.flags_unset} or (known & {*rule.flags}) - flags:
         return False
     return asked <= known or _unknown(rule, "TCP flags that are not known of this packet", walk)
+
+
+def _by_mac(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
+    if rule.source_mac and packet.mac is None:
+        return _unknown(rule, _MAC, walk)
+    return not rule.source_mac or packet.mac == rule.source_mac
 
 
 def _by_dscp(rule: PacketRule, packet: Packet, walk: Walk) -> bool:

@@ -135,6 +135,7 @@ class _Compiled:
             out_interfaces=(rule.out_interface,) if rule.out_interface else (),
             ct_states=("new",) if self._by_first else tuple(sorted(rule.ct_state)),
             ct_nat="" if rule.ct_nat == "any" else rule.ct_nat,
+            source_mac=rule.source_mac or "",
             source_ports=rule.source_ports,
             flags=tuple(sorted(rule.tcp_flags)),
             flags_unset=tuple(sorted(rule.tcp_flags_unset)),

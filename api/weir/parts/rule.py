@@ -86,6 +86,8 @@ class PacketRule:
     sources: tuple[str, ...] = ()
     destinations: tuple[str, ...] = ()
     lookups: tuple[Lookup, ...] = ()
+    source_mac: str = ""
+    """Of who sent the frame; packets without an Ethernet header do not match."""
     ports: tuple[str, ...] = ()
     source_ports: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from weir.kinds.filter import lacks_macs
 from weir.kinds.static_route import StaticRoute
 from weir.model.address import split_address
 from weir.model.document import Document
@@ -36,6 +37,13 @@ def names_in_rules(document: Document, interface: str | None) -> frozenset[str]:
     """What rules may call an interface: by its own name, and by its VRF's."""
     item = None if interface is None else document.interface(interface)
     return frozenset() if item is None else frozenset(filter(None, (item.id, item.vrf)))
+
+
+def mac_in_rules(document: Document, interface: str | None, told: str | None) -> str | None:
+    """The hardware address that rules see of who sent a packet. "": none, as it comes by no interface, or by
+    one without Ethernet headers. None: it is not known."""
+    is_seen = interface is not None and not lacks_macs(document.interface(interface))
+    return told if is_seen else ""
 
 
 def configured_way(document: Document, address: str) -> str | None:

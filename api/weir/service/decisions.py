@@ -10,6 +10,7 @@ from datetime import datetime
 from weir.kinds.firewall_rule import RAW
 from weir.model.address import parse_host, split_address
 from weir.model.document import Document
+from weir.model.frames import parse_mac
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Invalid, NotFound, Problem
 from weir.parts.admission import LOOPBACK
@@ -18,7 +19,7 @@ from weir.parts.filter import OUTGOING
 from weir.parts.firewall import FIREWALL
 from weir.parts.rule import PacketRule
 from weir.service.configuration import ConfigService
-from weir.service.deciders import Decider, configured_way, decider, names_in_rules, now_local
+from weir.service.deciders import Decider, configured_way, decider, mac_in_rules, names_in_rules, now_local
 from weir.service.permissions import requires
 from weir.service.types import Principal
 from weir.wire.client import AgentClient
@@ -36,6 +37,7 @@ class Question:
     protocol: str = "tcp"
     port: int = 0
     source_port: int | None = None
+    source_mac: str | None = None
     dscp: int | None = None
     icmp_type: str = "echo-request"
     state: str = "new"
@@ -79,6 +81,13 @@ def _time_of(text: str) -> datetime:
     except ValueError as error:
         said = f"{text!r} is no local time such as 2026-11-28T20:30"
         raise Invalid(said, code="bad-time", path="at") from error
+
+
+def _mac_of(text: str) -> str:
+    try:
+        return parse_mac(text)
+    except Invalid as error:
+        raise Invalid(error.message, code=error.code, path="source_mac") from error
 
 
 MAX_LISTED = 5000
@@ -167,12 +176,14 @@ class _Way:
         self._walk = Walk()
         self._translations: list[Decider] = []
         self._at = now_local() if asked.at is None else _time_of(asked.at)
+        self._mac = None if asked.source_mac is None else _mac_of(asked.source_mac)
 
     def decide(self, revision: int) -> Decision:
         packet = self._packet()
         is_sent = packet.source in self._own and self._asked.in_interface is None
         came = None if is_sent else self._arrives()
-        packet = replace(packet, in_names=self._names(came))
+        mac = mac_in_rules(self._document, came, self._mac)
+        packet = replace(packet, in_names=self._names(came), mac=mac)
         if came is not None:
             dropped, packet = self._rules.before_tracking(packet, self._walk)
             if dropped is not None:

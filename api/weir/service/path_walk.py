@@ -14,7 +14,7 @@ from weir.parts.decision import Packet, Rules, Walk, redirected, source_behind
 from weir.parts.filter import OUTGOING
 from weir.parts.rule import PacketRule
 from weir.service import path_routes, path_steps
-from weir.service.deciders import configured_way, decider, names_in_rules, now_local
+from weir.service.deciders import configured_way, decider, mac_in_rules, names_in_rules, now_local
 from weir.service.decisions import FORWARD, INPUT, OUTPUT
 from weir.service.path_answers import Fate, Leaves, Line, PathAsked, Place, Step
 from weir.service.stats import StatsService
@@ -76,6 +76,7 @@ class Walked:
             asked.port,
             asked.icmp_type if asked.protocol in ("icmp", "icmpv6") else "",
             in_names=names_in_rules(document, self._came),
+            mac=mac_in_rules(document, None if self._is_sent else self._came, None),
             source_port=asked.source_port or None,
             dscp=asked.tos >> 2,
             at=now_local(),

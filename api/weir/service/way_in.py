@@ -25,7 +25,7 @@ from weir.model.prefix import parse_prefix
 from weir.parts.decision import Packet, Rules, Walk, redirected
 from weir.parts.filter import OUTGOING
 from weir.parts.rule import BEFORE_TRACKING, PacketRule
-from weir.service.deciders import Decider, configured_way, decider, names_in_rules
+from weir.service.deciders import Decider, configured_way, decider, mac_in_rules, names_in_rules
 
 Fate = Literal["stays", "cuts-off-you", "not-known"]
 FATES: tuple[Fate, ...] = ("stays", "cuts-off-you", "not-known")
@@ -238,8 +238,13 @@ def _refused(
     programs make for him on loopback no rule decides (weir.parts.admission)."""
     family: Literal[4, 6] = 6 if parse_prefix(caller.reached).family == 6 else 4
     names = names_in_rules(document, item.id)
+    mac = mac_in_rules(document, item.id, None)
     packet = Packet(
-        family, caller.address, caller.reached, "tcp", caller.port, in_names=names, to_router=True, at=at
+        *(family, caller.address, caller.reached, "tcp", caller.port),
+        in_names=names,
+        to_router=True,
+        mac=mac,
+        at=at,
     )
     dropped, packet = rules.before_tracking(packet, walk)
     if dropped is not None:
@@ -261,6 +266,7 @@ def _refused(
         out_names=packet.in_names,
         state="established",
         to_router=False,
+        mac="",
     )
     for chain, each in (("input", packet), (OUTGOING, answer)):
         found = rules.decide(chain, each, walk)

@@ -11002,6 +11002,7 @@ export interface components {
             out_interface: string | null;
             source: string[];
             source_set: string | null;
+            source_mac: string | null;
             destination: string[];
             destination_set: string | null;
             protocol: string;
@@ -11112,6 +11113,11 @@ export interface components {
              * @default null
              */
             source_set: string | null;
+            /**
+             * @description Matches packets with this hardware address of the sender: of the host itself, or of the router before this one.
+             * @default null
+             */
+            source_mac: string | null;
             /** @description Matches packets to these prefixes. */
             destination?: string[] | null;
             /**
@@ -11249,6 +11255,11 @@ export interface components {
              * @default null
              */
             source_set: string | null;
+            /**
+             * @description Matches packets with this hardware address of the sender: of the host itself, or of the router before this one.
+             * @default null
+             */
+            source_mac: string | null;
             /** @description Matches packets to these prefixes. */
             destination?: string[] | null;
             /**
@@ -11392,6 +11403,11 @@ export interface components {
              * @default null
              */
             source_set: string | null;
+            /**
+             * @description Matches packets with this hardware address of the sender: of the host itself, or of the router before this one.
+             * @default null
+             */
+            source_mac: string | null;
             /** @description Matches packets to these prefixes. */
             destination?: string[] | null;
             /**
@@ -11541,6 +11557,8 @@ export interface components {
             source?: string[] | null;
             /** @description Matches packets whose source is in this set. */
             source_set?: string | null;
+            /** @description Matches packets with this hardware address of the sender: of the host itself, or of the router before this one. */
+            source_mac?: string | null;
             /** @description Matches packets to these prefixes. */
             destination?: string[] | null;
             /** @description Matches packets whose destination is in this set. */
@@ -17961,6 +17979,7 @@ export interface components {
             out_interface: string | null;
             source: string[];
             source_set: string | null;
+            source_mac: string | null;
             destination: string[];
             destination_set: string | null;
             protocol: string;
@@ -36685,6 +36704,8 @@ export interface operations {
                 out_interface?: string;
                 /** @description Rules that look at it are asked with it. */
                 source_port?: number;
+                /** @description The sender's hardware address. Rules that look at it are asked with it. */
+                source_mac?: string;
                 /** @description Rules that look at it are asked with it. */
                 dscp?: number;
                 /** @description A local time of the router's, by which rules with hours are in force or not. Now otherwise. */

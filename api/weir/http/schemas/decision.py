@@ -35,6 +35,13 @@ class DecisionQuery(PacketQuery):
     source_port = QueryInteger(
         1, 65_535, metadata={"description": "Rules that look at it are asked with it."}
     )
+    source_mac = Text(
+        max_length=17,
+        metadata={
+            "description": "The sender's hardware address. Rules that look at it are asked with it.",
+            "example": "02:00:5e:10:00:07",
+        },
+    )
     dscp = QueryInteger(0, 63, metadata={"description": "Rules that look at it are asked with it."})
     at = Text(
         max_length=16,

@@ -30,6 +30,7 @@ function Decision() {
   const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number]>("tcp");
   const [port, setPort] = useState("");
   const [sourcePort, setSourcePort] = useState("");
+  const [sourceMac, setSourceMac] = useState("");
   const [dscp, setDscp] = useState("");
   const [at, setAt] = useState("");
   const hasPorts = WITH_PORTS.includes(protocol);
@@ -44,6 +45,7 @@ function Decision() {
               protocol,
               port: hasPorts ? Number(port) : 0,
               ...(hasPorts && sourcePort ? { source_port: Number(sourcePort) } : {}),
+              ...(sourceMac.trim() ? { source_mac: sourceMac.trim() } : {}),
               ...(dscp ? { dscp: Number(dscp) } : {}),
               ...(at ? { at } : {}),
             },
@@ -79,6 +81,12 @@ function Decision() {
             />
           </>
         ) : null}
+        <TextInput
+          label="Source MAC"
+          placeholder="not known"
+          value={sourceMac}
+          onChange={(e) => setSourceMac(e.target.value)}
+        />
         <NumberText label="DSCP" placeholder="any" digits={2} value={dscp} onChange={setDscp} />
         <TextInput
           type="datetime-local"

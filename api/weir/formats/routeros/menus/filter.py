@@ -10,7 +10,7 @@ from itertools import product
 from weir.formats.quantity import time_ms
 from weir.formats.report import quoted
 from weir.formats.routeros.menus import own_policy
-from weir.formats.routeros.menus.convert import choice, milliseconds, ports, text
+from weir.formats.routeros.menus.convert import choice, mac, milliseconds, ports, text
 from weir.formats.routeros.menus.lists import address_set, interface_set, set_of_others
 from weir.formats.routeros.menus.matches import (
     MATCHES,
@@ -133,6 +133,12 @@ def _dscp(value: str, _row: Row) -> int:
     return int(value)
 
 
+def _mac(value: str, row: Row) -> str:
+    if value.startswith("!"):
+        raise ValueError("Weir matches one address, and not all others")
+    return mac(value, row)
+
+
 def _limit(value: str, _row: Row) -> tuple[int, int]:
     match = _RATE.fullmatch(value)
     if match is None:
@@ -181,7 +187,9 @@ def _take(router: Router, row: Row, actions: Mapping[str, str], chain_of: Callab
     family = "ipv6" if row.menu.root == "/ipv6" else "ipv4"
     chain = chain_of(row.need("chain", "chain"))
     body: Json = {"chain": chain, "action": actions[action], "family": family}
-    taken = ("protocol", "ports", "source_ports", "icmp_types", "ct_state", "ct_nat", "dscp")
+    if chain == "output" and row.values.pop("source_mac", None):
+        row.unfit.append("src-mac-address, which no packet in output has,")
+    taken = ("source_mac", "protocol", "ports", "source_ports", "icmp_types", "ct_state", "ct_nat", "dscp")
     body.update(row.some(*taken, "log", "comment", "disabled"))
     if "flags" in row.values:
         body["tcp_flags"], body["tcp_flags_unset"] = row.values["flags"]
@@ -260,6 +268,7 @@ def _filter_menu(path: str) -> Menu:
         "icmp-options": Property("icmp_types", _icmp),
         "connection-state": Property("ct_state", _states),
         "connection-nat-state": Property("ct_nat", choice(NAT_STATES)),
+        "src-mac-address": Property("source_mac", _mac),
         "src-port": Property("source_ports", ports),
         "tcp-flags": Property("flags", _flags),
         "dscp": Property("dscp", _dscp),

@@ -92,10 +92,13 @@ def _what_it_does(document: Document, rule: FirewallRule) -> Iterator[Property]:
 
 
 def _interfaces(rule: FirewallRule) -> Iterator[Property]:
+    """And who sent the frame there."""
     if rule.in_interface is not None:
         yield "in-interface", rule.in_interface
     if rule.out_interface is not None:
         yield "out-interface", rule.out_interface
+    if rule.source_mac is not None:
+        yield "src-mac-address", rule.source_mac.upper()
 
 
 def _state(rule: FirewallRule) -> Iterator[Property]:
