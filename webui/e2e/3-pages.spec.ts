@@ -9,9 +9,9 @@ import {
   openRow,
   pendingBar,
   plainQueue,
-  settled,
   signIn,
   test,
+  visit,
 } from "./router";
 
 /** A list is looked at beside the open form of its kind. */
@@ -20,8 +20,7 @@ const BESIDE = KIND_PAGES.filter((path) => !KIND_PAGES.includes(`${path}?edit=ne
 async function findingsOf(page: Page, paths: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const path of paths) {
-    await page.goto(path);
-    await settled(page);
+    await visit(page, path);
     found.push(...(await seriousFindings(page)).map((finding) => `${path} ${finding}`));
   }
   return found;
@@ -87,6 +86,8 @@ test("the keyboard reaches pages, search and help", async ({ page }) => {
   await page.keyboard.press("Control+k");
   await expect(page.getByRole("combobox", { name: "Search everything" })).toBeFocused();
   await page.keyboard.type("histo");
+  const found = page.getByRole("listbox", { name: "Found" });
+  await expect(found.getByRole("option", { selected: true })).toContainText("History");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/\/history/);
 });

@@ -143,6 +143,25 @@ export const settled = async (page: Page): Promise<void> => {
   await expect(page.getByRole("status", { name: "Loading" })).toHaveCount(0);
 };
 
+interface Routed {
+  navigate: (to: { href: string }) => Promise<void>;
+  state: { status: string; location: { href: string }; resolvedLocation?: { href: string } };
+}
+
+/** Goes to another page as a link does, without loading the application again, and waits until nothing loads. */
+export async function visit(page: Page, address: string): Promise<void> {
+  await page.evaluate(
+    (href) => (window as unknown as { __TSR_ROUTER__: Routed }).__TSR_ROUTER__.navigate({ href }),
+    address,
+  );
+  await page.waitForFunction((href) => {
+    const { state } = (window as unknown as { __TSR_ROUTER__: Routed }).__TSR_ROUTER__;
+    const isShown = state.status === "idle" && state.resolvedLocation?.href === state.location.href;
+    return isShown && window.location.pathname === new URL(href, window.location.href).pathname;
+  }, address);
+  await settled(page);
+}
+
 /** The address of some queue. */
 export async function firstQueue(page: Page): Promise<string> {
   const answer = await page.request.get("/api/v1/queues?limit=1&sort=-max_limit_download", {
