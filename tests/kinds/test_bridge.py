@@ -40,9 +40,9 @@ def test_it_is_made_changed_and_shown(tmp_path: Path) -> None:
             ("eth1", 0, ["20", "30-39"], False),
             ("eth2", 1, [], True),
         ]
-        router.weir("interface", "set", "br0", "--port", "eth2", "--bridge-mac", "02-00-5E-10-00-01")
-        made = router.weir_json("interface", "show", "br0")["bridge"]
-        assert ([p["interface"] for p in made["ports"]], made["mac"]) == (["eth2"], "02:00:5e:10:00:01")
+        router.weir("interface", "set", "br0", "--port", "eth2", "--mac", "02-00-5E-10-00-01")
+        made = router.weir_json("interface", "show", "br0")
+        assert ([p["interface"] for p in made["bridge"]["ports"]], made["mac"]) == (["eth2"], "02:00:5e:10:00:01")
         refused = router.api("PUT", "/interfaces/br1", {"type": "bridge", "bridge": {"ports": [{"pvid": 1}]}})
         assert (refused.status_code, refused.json["code"]) == (422, "missing")
 
@@ -50,9 +50,6 @@ def test_it_is_made_changed_and_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"mac": "01:00:5e:00:00:01"}, "bad-mac bridge.mac"),
-        ({"mac": "00:00:00:00:00:00"}, "bad-mac bridge.mac"),
-        ({"mac": 7}, "bad-mac bridge.mac"),
         ({"tagged": ["0"]}, "bad-vlans bridge.tagged[0]"),
         ({"tagged": ["30-20"]}, "bad-vlans bridge.tagged[0]"),
         ({"tagged": ["4095"]}, "bad-vlans bridge.tagged[0]"),
@@ -69,6 +66,22 @@ def test_what_cannot_be_is_refused_by_name(body: dict[str, Any], said: str) -> N
     code, field = said.split()
     (finding,) = refused.value.findings
     assert finding.field == field and (code == "bad-value" or finding.code == code)
+
+
+@pytest.mark.parametrize("mac", ["01:00:5e:00:00:01", "00:00:00:00:00:00", 7])
+def test_an_address_that_no_interface_can_have_is_refused(mac: object) -> None:
+    with pytest.raises(Invalid) as refused:
+        from_json("interface", {"mac": mac}, "eth0")
+    (finding,) = refused.value.findings
+    assert (finding.code, finding.field) == ("bad-mac", "mac")
+
+
+def test_one_that_an_earlier_release_stored_with_a_bridge_is_kept() -> None:
+    """It was a field of the bridge."""
+    stored = {"role": "lan", "bridge": {"mac": "02:00:5e:10:00:01", "stp": "stp"}}
+    item = from_json("interface", stored, "br0", is_stored=True)
+    assert isinstance(item, Interface) and item.bridge is not None
+    assert (item.mac, item.bridge.stp) == ("02:00:5e:10:00:01", "stp")
 
 
 def test_an_interface_belongs_to_one_bridge() -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import ClassVar, NamedTuple
 
 from weir.adapters import bridges, link_messages
+from weir.adapters.hardware_address import change_address
 from weir.adapters.bridges import NO_VLANS, HeldBridge, HeldLink, HeldVlans
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.bridges_effects import BridgesEffects
@@ -122,7 +123,7 @@ class BridgesBackend:
         for name in difference.leave:
             self._set_master(name, "")
         for name, mac in difference.macs:
-            link_messages.set_mac(f"{name}: MAC address {mac}", _index(name), mac)
+            change_address(name, _index(name), mac)
         for name, settings in difference.settings:
             bridges.set_bridge(name, _index(name), settings)
         for name, bridge in difference.join:

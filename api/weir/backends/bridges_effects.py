@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weir.backends.backend import Look
+from weir.backends.network_effects import another_mac
 from weir.model.frames import ranges_of, ranges_text
 from weir.parts.bridges import BridgeSpec, Vlans
 from weir.parts.delta import Delta
@@ -32,9 +33,7 @@ class BridgesEffects:
 def _of_bridge(old: BridgeSpec, new: BridgeSpec) -> Iterator[Effect]:
     name = new.ifname
     if new.mac is not None and new.mac != old.mac:
-        yield Effect(
-            "interface", name, "resets", f"{name} gets another MAC address, which hosts have to learn"
-        )
+        yield Effect("interface", name, "resets", another_mac(name))
     if new.settings["stp_state"] and not old.settings["stp_state"]:
         text = f"spanning tree begins on {name}: a port that closes a circle stops forwarding"
         yield Effect("interface", name, "resets", text)

@@ -37,7 +37,7 @@ def explain_bridge(found: Found, spec: BridgeSpec) -> Iterator[Line]:
         agrees = name not in differing and not (late and name == field)
         yield Line(f"bridge.{field}", _value(name, spec.settings), _value(name, bridge.settings), agrees)
     mac = dict(found.difference.macs).get(spec.ifname)
-    yield Line("bridge.mac", spec.mac or "that of the first port", bridge.mac, mac is None)
+    yield Line("mac", spec.mac or "that of the first port", bridge.mac, mac is None)
     if spec.vlans is not None:
         yield _vlans(found, spec.ifname, "bridge.tagged")
     for port in spec.ports:

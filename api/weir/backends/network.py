@@ -2,19 +2,17 @@
 """Interfaces: VLANs and VRFs made, up or down, MTU, addresses.
 
 Ours are the addresses and interfaces with our mark; those of others stay, on our interfaces too. What an
-interface's MTU was before we first changed it is remembered in a file, because "no MTU configured" must undo
-a change that was made, also by an agent that was killed in the middle of it.
+interface's MTU and MAC address were before we first changed them is remembered.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from weir.adapters import bonds, files, modules, tunnel_links
+from weir.adapters import bonds, modules, tunnel_links
 from weir.adapters.link_messages import index_of
 from weir.adapters.netlink import Links, RoutingRule
 from weir.adapters.proc import read_sysctl, write_sysctl
@@ -23,12 +21,13 @@ from weir.backends.devices import DeviceChanges, device_changes
 from weir.backends.leaving import leaving_bonds
 from weir.backends.network_effects import NetworkEffects
 from weir.backends.network_explained import explain_interface
+from weir.backends.originals import Originals
+from weir.backends.own_macs import MacChanges
 from weir.backends.tunnel_ends import EndsChange, apply_ends, ends_changes, wrong_ends
 from weir.backends.vlans import VlanChanges, lower_first, vlan_changes, vlan_of
 from weir.backends.vrfs import VrfChanges, gone_vrfs, vrf_changes, vrf_text
 from weir.model.interface import Interface, Vlan
 from weir.model.objects import ConfigObject
-from weir.model.problem import ApplyFailed
 from weir.parts.bonds import speaks_lacp
 from weir.parts.delta import Step
 from weir.parts.effect import Effect
@@ -61,6 +60,8 @@ class LinkState:
     made_with: tuple[tuple[str, int], ...] = ()
     ends: Ends | None = None
     """Of a VXLAN or GRE tunnel."""
+    mac: str = ""
+    """Of one that is not there yet, or that has no frames: ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class NetworkState:
     sysctls: Mapping[str, str | None]
     original_mtus: Mapping[str, int]
     rules: frozenset[RoutingRule] = frozenset()
+    original_macs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -88,6 +90,7 @@ class NetworkDifference:
     sysctls: dict[str, str] = field(default_factory=dict)
     mtus: list[tuple[str, int]] = field(default_factory=list)
     remembered_mtus: dict[str, int] = field(default_factory=dict)
+    macs: MacChanges = field(default_factory=MacChanges)
     up: list[tuple[str, bool]] = field(default_factory=list)
     add: list[tuple[str, str]] = field(default_factory=list)
     remove: list[tuple[str, str]] = field(default_factory=list)
@@ -98,7 +101,7 @@ class NetworkDifference:
             self.released or self.ends or self.sysctls or self.mtus or self.up or self.add or self.remove
         )
         made = self.vlans.remove or self.vlans.make or self.vlans.blocked or self.vrfs or self.devices
-        return bool(changes or made)
+        return bool(changes or made or self.macs)
 
     def steps(self) -> Sequence[Step]:
         return [
@@ -110,6 +113,7 @@ class NetworkDifference:
             *self.vrfs.steps(),
             *(step("network", "change", "setting", f"{k} = {v}") for k, v in self.sysctls.items()),
             *(step("network", "change", "interface", f"{name} mtu {mtu}") for name, mtu in self.mtus),
+            *self.macs.steps(),
             *(step("network", "change", "interface", f"{n} {'up' if up else 'down'}") for n, up in self.up),
             *(step("network", "add", "address", f"{name} {text}") for name, text in self.add),
             *(step("network", "remove", "address", f"{name} {text}") for name, text in self.remove),
@@ -123,7 +127,8 @@ class NetworkBackend:
     def __init__(self, links: Links, memory: Path) -> None:
         """`memory`: the file that remembers MTUs; on a file system that is empty after a boot."""
         self._links = links
-        self._memory = memory
+        self._mtus = Originals(memory, _whole)
+        self._macs = Originals(memory.with_name("original-macs.json"), str)
 
     def read(self) -> NetworkState:
         links = self._links.links()
@@ -149,12 +154,14 @@ class NetworkBackend:
                     link.vrf_table,
                     tunnels[name].made_with if name in tunnels else link.made_with,
                     tunnels[name].ends if name in tunnels else None,
+                    link.mac,
                 )
                 for name, link in links.items()
             },
             {name: read_sysctl(name) for name in ROUTER_SETTINGS},
-            self._original_mtus(),
+            self._mtus.read(),
             self._links.rules(),
+            self._macs.read(),
         )
 
     def diff(self, held: NetworkState, wanted: Mapping[str, NetworkSpec]) -> NetworkDifference:
@@ -180,6 +187,7 @@ class NetworkBackend:
         links = {name: state for name, state in links.items() if name in stay}
         made, made_vrfs = dict(vlans.make), dict(vrfs.make)
         mtus = {name: state.mtu for name, state in links.items()}
+        found.macs.known.update((name, state.mac) for name, state in links.items())
         for name, spec in wanted.items():
             if name in made:
                 mtu = links[made[name].parent].mtu  # it is made before the parent's changes
@@ -195,11 +203,13 @@ class NetworkBackend:
                 found.missing.append(name)
             else:
                 mtus[name] = self._diff_mtu(found, held, name, state, spec, mtus)
+                found.macs.compare(name, state, spec, held.original_macs)
                 self._diff_link(found, name, state, spec)
         for name, state in links.items():
             if name not in wanted:
                 found.remove.extend((name, text) for text in sorted(state.ours))
                 self._diff_mtu(found, held, name, state, None, mtus)
+                found.macs.compare(name, state, None, held.original_macs)
         return found
 
     def apply(self, difference: NetworkDifference) -> None:
@@ -215,10 +225,11 @@ class NetworkBackend:
         self._apply_vrfs(difference.vrfs)
         for setting, value in difference.sysctls.items():
             write_sysctl(setting, value)
-        if difference.mtus:
-            self._remember(difference.remembered_mtus)
+        self._mtus.remember(difference.remembered_mtus)
         for name, mtu in difference.mtus:
             self._links.set_mtu(name, mtu)
+        self._macs.remember(difference.macs.remembered)
+        difference.macs.apply()  # before it is up, so that nobody sees another one
         for name, up in difference.up:
             self._links.set_up(name, up)
         for name, text in difference.add:
@@ -273,6 +284,7 @@ class NetworkBackend:
             state = held.links.get(name)
             if state is None or state.mtu != mtu:
                 wrong.append(f"{name}: the MTU is not {mtu}")
+        wrong += difference.macs.wrong(held.links)
         for name, up in difference.up:
             state = held.links.get(name)
             if state is None or state.up != up:
@@ -325,19 +337,9 @@ class NetworkBackend:
             found.remembered_mtus[name] = state.mtu if original is None else original
         return target
 
-    def _original_mtus(self) -> dict[str, int]:
-        try:
-            found = json.loads(self._memory.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            return {}
-        return {str(name): int(mtu) for name, mtu in found.items()} if isinstance(found, dict) else {}
 
-    def _remember(self, mtus: Mapping[str, int]) -> None:
-        content = json.dumps({**self._original_mtus(), **mtus})
-        try:
-            files.replace(self._memory, content.encode())
-        except OSError as error:
-            raise ApplyFailed(f"{self._memory} cannot be written: {error.strerror}", code="memory") from error
+def _whole(value: object) -> int:
+    return int(str(value))
 
 
 def _new(spec: NetworkSpec) -> LinkState:

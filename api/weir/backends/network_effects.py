@@ -54,6 +54,9 @@ class NetworkEffects:
             if name in self._held and self._held[name].kind == "physical":
                 text = f"{name} gets the MTU {mtu}, for which many network cards start again"
                 yield self._effect(name, "resets", text, None)
+        for name, _ in found.macs.macs:
+            if name in self._held and name not in made:
+                yield self._effect(name, "resets", another_mac(name), None)
         for name, text in found.remove:
             yield self._drops(name, f"{name} loses the address {text}", (text,))
 
@@ -86,3 +89,7 @@ class NetworkEffects:
         if spec is not None:
             yield from (spec.vlan.parent,) if spec.vlan else ()
             yield from (spec.vrf,) if spec.vrf else ()
+
+
+def another_mac(name: str) -> str:
+    return f"{name} gets another MAC address, which hosts have to learn"

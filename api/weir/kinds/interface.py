@@ -88,6 +88,10 @@ _BOND = When("type", ("bond",))
 def with_zone(reader: Reader) -> None:
     """Earlier releases did not store the role `none`, by which everything passed but what came from a WAN."""
     data = reader.data
+    bridge = data.get("bridge")
+    if isinstance(bridge, dict) and "mac" in bridge:  # which was the bridge's alone
+        data = {**data, "mac": bridge["mac"], "bridge": {k: v for k, v in bridge.items() if k != "mac"}}
+        reader.data = data
     if "role" not in data and data.get("vrf_table") is None and data.get("loopback") is None:
         reader.data = {**data, "role": OPEN}
 

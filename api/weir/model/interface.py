@@ -12,6 +12,7 @@ from weir.fields import (
     Choice,
     Flag,
     Group,
+    Mac,
     Many,
     Ref,
     Secret,
@@ -192,6 +193,18 @@ class Interface(ConfigObject):
             help="Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, "
             "a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE "
             "session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it.",
+        ),
+    ] = None
+    mac: Annotated[
+        str | None,
+        Mac(
+            label="MAC address",
+            importance="folded",
+            when=When("type", HAS_HOSTS),
+            help="An address of its own, such as one that a provider knows. null: a port has that of its "
+            "hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others "
+            "come and go; a bond or VXLAN keeps the one that it has.",
+            example="02:00:5e:10:00:01",
         ),
     ] = None
     description: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""

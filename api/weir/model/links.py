@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from weir.fields import INTERFACE_NAMES, Choice, Flag, Mac, Many, Ref, Rows, Vlans, When, Whole
+from weir.fields import INTERFACE_NAMES, Choice, Flag, Many, Ref, Rows, Vlans, When, Whole
 from weir.model.frames import vlan_ids
 from weir.model.limits import (
     MAX_AGEING_S,
@@ -150,14 +150,6 @@ class Bridge:
             example="20-29",
         ),
     ] = ()
-    mac: Annotated[
-        str | None,
-        Mac(
-            label="MAC address",
-            help="null: that of the first port that joins it, kept while others come and go.",
-            example="02:00:5e:10:00:01",
-        ),
-    ] = None
     igmp_snooping: Annotated[
         bool,
         Flag(

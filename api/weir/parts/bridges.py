@@ -109,7 +109,7 @@ def _spec(item: Interface, bridge: Bridge, document: Document) -> BridgeSpec:
         settings["vlan_default_pvid"] = 0
     own = _vlans(bridge.pvid, bridge.tagged, ()) if bridge.vlan_filtering else None
     ports = tuple(_port(port, bridge, document) for port in bridge.ports)
-    return BridgeSpec(item.id, settings, ports, own, bridge.mac)
+    return BridgeSpec(item.id, settings, ports, own, item.mac)
 
 
 def _port(port: BridgePort, bridge: Bridge, document: Document) -> BridgePortSpec:

@@ -65,6 +65,8 @@ class NetworkSpec:
     address and MTU; "" = it is no session."""
     session_distance: int = 0
     """Of the default route by that session; 0 = it has none."""
+    mac: str | None = None
+    """None: what it has by itself. A bridge's is the part `bridges`'."""
     bond: str = ""
     """The bond whose member it is. It has that one's MTU, and the part `bonds` brings it up as it joins."""
 
@@ -174,6 +176,7 @@ def _spec(
         ends=ends_of(item),
         dialled="" if session is None else session.parent,
         session_distance=session.distance if session is not None and session.default_route else 0,
+        mac=None if item.bridge is not None else item.mac,
         bond="" if bond is None else bond.id,
     )
 

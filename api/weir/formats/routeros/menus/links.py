@@ -42,8 +42,7 @@ def described(row: Row, name: str, own: str = "") -> Wanted:
     mtu = row.get("mtu")
     if mtu is not None:
         wanted.body["mtu"] = mtu
-    if "disabled" in row.values:
-        wanted.body["disabled"] = row.values["disabled"]
+    wanted.body.update(row.some("disabled", "mac"))
     return wanted
 
 
@@ -56,7 +55,11 @@ def _ethernet(_router: Router, row: Row) -> None:
     if own is None:
         raise ValueError("It does not say which port it means.")
     name = row.get("name") or own
+    if row.get("mac") is not None and row.given.get("orig-mac-address", "").lower() == row.get("mac"):
+        del row.values["mac"]  # that of its hardware
     wanted = described(row, name, own)
+    if row.get("mac") is not None:
+        row.changed("mac", f"{wanted.id} has this MAC address, too: keep the old router off its network.")
     if name != own:
         row.changed("label", f"{wanted.id} keeps the name of its port; {quoted(name)} describes it.")
 
@@ -65,7 +68,7 @@ ETHERNET = Menu(
     "/interface ethernet",
     "the port by its default name; its name and comment describe it",
     _ethernet,
-    {**_LINK, "mtu": Property("mtu", _mtu)},
+    {**_LINK, "mtu": Property("mtu", _mtu), "mac-address": Property("mac", mac)},
     {
         **_QUIET,
         "find default-name": ANY,
@@ -73,7 +76,6 @@ ETHERNET = Menu(
         "default-name": ANY,
         "advertise": ANY,
         "auto-negotiation": ("yes",),
-        "mac-address": ANY,
         "orig-mac-address": ANY,
         "rx-flow-control": ANY,
         "tx-flow-control": ANY,
@@ -97,7 +99,7 @@ def _stp(value: str, row: Row) -> str:
 def _bridge(_router: Router, row: Row) -> None:
     wanted = described(row, row.need("name", "name"))
     group = wanted.body.setdefault("bridge", {})
-    group.update(row.some("mac", "vlan_filtering", "pvid", "igmp_snooping", "ageing_s", "priority"))
+    group.update(row.some("vlan_filtering", "pvid", "igmp_snooping", "ageing_s", "priority"))
     group.update(row.some("forward_delay_s", "max_age_s"))
     group["stp"] = row.get("stp") or _stp("rstp", row)
 
@@ -294,6 +296,7 @@ BOND = Menu(
     _bond,
     {
         **_LINK,
+        "forced-mac-address": Property("mac", mac),
         "slaves": Property("members", interface_names),
         "mode": Property(
             "mode", choice({name: name for name in ("802.3ad", "active-backup", "balance-xor")})

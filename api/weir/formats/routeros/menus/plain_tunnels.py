@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from weir.formats.report import quoted
-from weir.formats.routeros.menus.convert import COMMON, choice, flag, host, text, whole
+from weir.formats.routeros.menus.convert import COMMON, choice, flag, host, mac, text, whole
 from weir.formats.routeros.menus.links import described
 from weir.formats.routeros.menus.router import Json, Router
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
@@ -100,6 +100,7 @@ VXLAN = Menu(
         **COMMON,
         "name": Property("name", text),
         "mtu": Property("mtu", _mtu),
+        "mac-address": Property("mac", mac),
         "vni": Property("vni", whole),
         "port": Property("port", whole),
         "local-address": Property("local", _end),
@@ -117,7 +118,6 @@ VXLAN = Menu(
         "loop-protect": ("default", "off"),
         "loop-protect-disable-time": ANY,
         "loop-protect-send-interval": ANY,
-        "mac-address": ANY,
         "max-fdb-size": ANY,
         "rem-csum": ("none",),
         "ttl": ANY,

@@ -12,10 +12,12 @@ from weir.formats.routeros.writing.script import (
     command,
     common,
     not_written,
+    quoted,
     remark,
     section,
     time_text,
 )
+from weir.kinds.interface import KIND
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.links import Bridge, BridgePort
@@ -40,6 +42,8 @@ def must_be_written(document: Document, interface_id: str | None) -> None:
 def links(document: Document) -> Iterator[str]:
     """Each before what is stacked on it, as far as its menu goes."""
     items = sorted(document.interfaces(), key=lambda item: item.id)
+    ports = (_port(item) for item in items)
+    yield from section("/interface ethernet", (line for line in ports if line is not None))
     for path, make in _MENUS.items():
         made = ((item, make(item)) for item in items)
         yield from section(path, (command(said) for _, said in made if said is not None))
@@ -50,6 +54,9 @@ def links(document: Document) -> Iterator[str]:
     vrfs = (item.id for item in items if item.vrf_table is not None)
     yield from section("/ip vrf", (_vrf(document, name) for name in vrfs))
     for item in items:
+        if item.vlan is not None and item.mac is not None:
+            why = "RouterOS gives it that of what it is on"
+            yield f"{not_written(f'MAC address {item.mac} of the VLAN {item.id}', why)}\n"
         if item.gre is not None and not is_written(document, item.id):
             yield f"{not_written(f'interface {item.id}', tunnels.why_not_gre(item.gre))}\n"
         elif item.pppoe is not None or item.wireguard is not None:
@@ -59,6 +66,18 @@ def links(document: Document) -> Iterator[str]:
 def _made(item: Interface, *said: Property) -> Made:
     mtu = [] if item.mtu is None else [("mtu", str(item.mtu))]
     return [("name", item.id), *said, *mtu, *common(disabled=item.disabled, comment=item.description)]
+
+
+def _mac(item: Interface, key: str) -> Made:
+    return [] if item.mac is None else [(key, item.mac.upper())]
+
+
+def _port(item: Interface) -> str | None:
+    """What is said of a port that is there; None where that is nothing."""
+    if KIND.one_of is None or KIND.one_of.of(item).name != "ethernet":
+        return None
+    _, *said = _made(item, *_mac(item, "mac-address"))
+    return command(said, f"set [ find name={quoted(item.id)} ]") if said else None
 
 
 def _vlan(item: Interface) -> Made | None:
@@ -79,7 +98,7 @@ def _bridge(item: Interface) -> Made | None:
     said: Made = [("protocol-mode", bridge.stp)]
     said += [("vlan-filtering", "yes")] if bridge.vlan_filtering else []
     said += [("igmp-snooping", "yes")] if bridge.igmp_snooping else []
-    said += [("admin-mac", bridge.mac.upper()), ("auto-mac", "no")] if bridge.mac else []
+    said += [*_mac(item, "admin-mac"), ("auto-mac", "no")] if item.mac else []
     for key, name, text in (
         ("pvid", "pvid", str),
         ("priority", "priority", str),
@@ -102,7 +121,7 @@ def _bond(item: Interface) -> Made | None:
         said += [("lacp-rate", _LACP_RATES[bond.lacp_rate]), ("min-links", str(bond.min_links))]
     if bond.primary is not None:
         said.append(("primary", bond.primary))
-    return _made(item, *said)
+    return _made(item, *said, *_mac(item, "forced-mac-address"))
 
 
 def _pppoe(item: Interface) -> Made | None:
@@ -130,7 +149,7 @@ def _gre(item: Interface, family: int) -> Made | None:
 
 def _vxlan(item: Interface) -> Made | None:
     said = tunnels.vxlan(item)
-    return None if said is None else _made(item, *said)
+    return None if said is None else _made(item, *said, *_mac(item, "mac-address"))
 
 
 _MENUS: dict[str, Callable[[Interface], Made | None]] = {
