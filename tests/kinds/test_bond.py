@@ -333,3 +333,10 @@ def test_what_a_change_costs_is_said() -> None:
     backup = bond("eth1", "eth2", mode="active-backup")
     chosen = effects(backup, bond("eth1", "eth2", mode="active-backup", primary="eth2"))
     assert chosen == {"resets": "eth2 becomes the active member of bond0, if its link is up"}
+
+
+def test_a_member_has_the_bonds_address() -> None:
+    said = found(UPLINK, Interface("eth1", mac="02:00:5e:10:00:01"))
+    assert said["member-with-its-own"] == (
+        "eth1 belongs to bond0, so it cannot have a MAC address of its own: give it to bond0"
+    )

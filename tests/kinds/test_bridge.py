@@ -42,7 +42,10 @@ def test_it_is_made_changed_and_shown(tmp_path: Path) -> None:
         ]
         router.weir("interface", "set", "br0", "--port", "eth2", "--mac", "02-00-5E-10-00-01")
         made = router.weir_json("interface", "show", "br0")
-        assert ([p["interface"] for p in made["bridge"]["ports"]], made["mac"]) == (["eth2"], "02:00:5e:10:00:01")
+        assert ([p["interface"] for p in made["bridge"]["ports"]], made["mac"]) == (
+            ["eth2"],
+            "02:00:5e:10:00:01",
+        )
         refused = router.api("PUT", "/interfaces/br1", {"type": "bridge", "bridge": {"ports": [{"pvid": 1}]}})
         assert (refused.status_code, refused.json["code"]) == (422, "missing")
 

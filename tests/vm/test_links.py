@@ -25,7 +25,7 @@ from weir.backends.network import NetworkBackend
 from weir.kinds.firewall import Firewall
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
-from weir.model.links import Bridge, BridgePort
+from weir.model.links import Bond, BondMember, Bridge, BridgePort
 from weir.model.objects import ConfigObject
 from weir.model.tunnels import Gre, Vxlan
 from weir.parts.bonds import BONDS
@@ -220,3 +220,24 @@ def test_tunnels_lead_through_the_firewall_and_change_one_by_one(router: Router)
     assert not names, "and nothing is left of them"
     assert "4789" not in run("nft", "list", "table", "inet", "weir") and not reaches("lk0", "10.9.0.1")
     router.bring(Firewall())
+
+
+def test_vlans_and_bonds_have_an_address_of_their_own(router: Router) -> None:
+    """A VLAN without one has its parent's; a bond's members have the bond's."""
+
+    def macs() -> dict[str, str]:
+        links = router.links.links()
+        return {name: links[name].mac for name in ("lk0", "lk1", "bond0", "v7") if name in links}
+
+    own, other = "02:00:5e:10:00:01", "02:00:5e:10:00:02"
+    members = Bond((BondMember("lk1"),), mode="active-backup")
+    port, bond = Interface("lk0"), Interface("bond0", mac=other, bond=members)
+    router.bring(port, bond, Interface("v7", mac=own, vlan=Vlan("lk0", 7)))
+    first = macs()
+    assert (first["v7"], first["bond0"], first["lk1"]) == (own, other, other) and first["lk0"] != own
+    router.bring(port, bond, Interface("v7", vlan=Vlan("lk0", 7)))
+    assert macs()["v7"] == first["lk0"]
+    router.bring(Interface("lk0", mac=own), bond, Interface("v7", vlan=Vlan("lk0", 7)))
+    assert (macs()["v7"], macs()["lk0"]) == (own, own)
+    router.bring(port)
+    assert macs()["lk0"] == first["lk0"]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weir.adapters import rtnl_dump
+from weir.adapters.netfilter import FAMILY_INET
 from weir.adapters.nft_elements import ask_objects
 from weir.adapters.tc import HTB_MAJOR, HTB_OWN
 from weir.model.problem import Unavailable
@@ -72,10 +73,10 @@ class Passed(NamedTuple):
     bytes: int
 
 
-def of_rules(table: str) -> dict[str, Passed]:
+def of_rules(table: str, family: int = FAMILY_INET) -> dict[str, Passed]:
     """What the named counters of a table of ours counted. Raises `Unavailable`, `ApplyFailed`."""
     found = {}
-    for attributes in ask_objects(table):
+    for attributes in ask_objects(table, family):
         name = attributes.get(_OBJECT_NAME, b"").rstrip(b"\0").decode()
         data = rtnl_dump.attributes(attributes.get(_OBJECT_DATA, b""))
         if name and _PACKETS in data and _BYTES in data:

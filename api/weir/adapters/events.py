@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from weir.adapters import nft, tc
+from weir.adapters.netfilter import FAMILY_ARP, FAMILY_INET
 from weir.adapters.nft_generation import OF_EVENTS
 
 KernelTopic = Literal["links", "routes", "firewall", "classes"]
@@ -37,8 +38,8 @@ _NFNL_SUBSYS_NFTABLES = 10
 _NFT_RULES = (0, 3, 6)
 """NFT_MSG_NEWTABLE, NEWCHAIN, NEWRULE: a chain that is there already has to be told of too, as its policy is
 changed so, and a table, which may wake up."""
-_NFPROTO_INET = 1
-"""NFPROTO_INET and its name."""
+_FAMILIES = {FAMILY_INET: nft.FAMILY, FAMILY_ARP: "arp"}
+"""Of our tables, as nft calls them."""
 _TOPICS: dict[int, KernelTopic] = {
     16: "links",  # RTM_NEWLINK
     17: "links",
@@ -148,7 +149,7 @@ def _is_foreign(data: bytes) -> bool:
             family = data[start]
             (length,) = struct.unpack_from("=H", data, start + 4)  # the first attribute is the table's name
             name = data[start + 8 : start + 4 + length].rstrip(b"\0")
-            if family != _NFPROTO_INET or not nft.is_ours(nft.FAMILY, name.decode(errors="replace")):
+            if not nft.is_ours(_FAMILIES.get(family, ""), name.decode(errors="replace")):
                 return True
     return False
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from weir.adapters.rtnl_dump import ask, attribute, attributes, dump, request
 from weir.model.problem import Unavailable
 
-_NEW_NEIGHBOUR, _GET_NEIGHBOUR = 28, 30
+_NEW_NEIGHBOUR, _DELETE_NEIGHBOUR, _GET_NEIGHBOUR = 28, 29, 30
 _NEIGHBOUR = struct.Struct("=BxxxiHBB")  # family, ifindex, state, flags, type
 _DST, _LLADDR, _CACHE_INFO = 1, 2, 3
 _CONFIRMED = struct.Struct("=I")
@@ -93,3 +93,16 @@ def use(neighbours: Iterable[Neighbour]) -> None:
 def _used(neighbour: Neighbour) -> bytes:
     head = _NEIGHBOUR.pack(neighbour.family, neighbour.ifindex, STALE, neighbour.flags | _USE, 0)
     return head + attribute(_DST, neighbour.address)
+
+
+def forget(neighbours: Iterable[Neighbour]) -> None:
+    """The kernel asks for their addresses before it sends there again. One that went meanwhile is no error.
+    Raises `Unavailable`."""
+    asked = [
+        _NEIGHBOUR.pack(item.family, item.ifindex, 0, 0, 0) + attribute(_DST, item.address)
+        for item in neighbours
+    ]
+    try:
+        request(_DELETE_NEIGHBOUR, asked)
+    except OSError as error:
+        raise Unavailable(f"the neighbours cannot be forgotten: {error.strerror}", code="netlink") from error

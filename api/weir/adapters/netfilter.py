@@ -17,7 +17,7 @@ BEGIN, END = 16, 17
 """Around the messages of one transaction."""
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
-_FAMILY_INET = 1
+FAMILY_INET, FAMILY_ARP = 1, 3
 _BUFFER_BYTES = 64 << 20
 _TIMEOUT_S = 30.0
 
@@ -67,7 +67,7 @@ def kept() -> Iterator[socket.socket]:
 
 
 def message(
-    kind: int, flags: int, number: int, body: bytes, resource: int = 0, family: int = _FAMILY_INET
+    kind: int, flags: int, number: int, body: bytes, resource: int = 0, family: int = FAMILY_INET
 ) -> bytes:
     """With both headers; `number` comes back with the answer."""
     family = 0 if kind in (BEGIN, END) else family

@@ -48,6 +48,8 @@ _STDIN = "/proc/self/fd/0"
 
 LIMITS_PREFIX = f"{TABLE}_limits"
 UPLINKS_PREFIX = f"{TABLE}_uplinks"
+ARP_PREFIX = f"{TABLE}_arp"
+"""Of the family arp."""
 PROOF_TABLE = f"{TABLE}_proof"
 """Of nft_trace.py, for as long as a frame is on its way."""
 _FORWARDING_HOOKS = ("prerouting", "forward", "postrouting", "ingress", "egress")
@@ -146,8 +148,10 @@ def listing(*words: str) -> list[dict[str, Any]]:
 
 
 def is_ours(family: str, table: str) -> bool:
-    """Whether a table is Weir's: the firewall's, that of connection_limits.py or uplink_marks.py with its
-    draft, or nft_trace.py's."""
+    """Whether a table is Weir's: the firewall's, that of connection_limits.py, uplink_marks.py or
+    arp_guard.py with its draft, or nft_trace.py's."""
+    if family == "arp":
+        return table.startswith(ARP_PREFIX)
     if family != FAMILY:
         return False
     return table in (TABLE, PROOF_TABLE) or table.startswith((LIMITS_PREFIX, UPLINKS_PREFIX))
@@ -306,14 +310,14 @@ def _parsed(listed: Sequence[dict[str, Any]]) -> Table | None:
     return Table(_chains(listed), _flow_devices(listed), named["counter"], named["set"], named[HELPER])
 
 
-def of_table(name: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What belongs to a table of our family, and the table itself; nothing when there is none."""
+def of_table(name: str, items: Sequence[dict[str, Any]], family: str = FAMILY) -> list[dict[str, Any]]:
+    """What belongs to a table, and the table itself; nothing when there is none."""
     return [
         item
         for item in items
         for kind, what in item.items()
         if isinstance(what, dict)
-        and what.get("family") == FAMILY
+        and what.get("family") == family
         and what.get("name" if kind == "table" else "table") == name
     ]
 

@@ -17,21 +17,21 @@ Hooks = Mapping[str, Mapping[str, Any]]
 """Type, hook, priority and policy of each base chain, by its name, as nft's JSON says them."""
 
 
-def learnt(draft: str, hooks: Hooks, text: Callable[[str, Hooks], str]) -> str:
+def learnt(draft: str, hooks: Hooks, text: Callable[[str, Hooks], str], family: str = nft.FAMILY) -> str:
     """What `printed` says of the table that `text` writes by a name and hooks, once it is in force. Raises
     `ApplyFailed` where the kernel cannot do it."""
     try:
-        nft.apply_text(removal(draft) + text(draft, {}))
-        return printed(draft, nft.ruleset(), hooks)
+        nft.apply_text(removal(draft, family) + text(draft, {}))
+        return printed(draft, nft.ruleset(), hooks, family)
     finally:
-        nft.apply_text(removal(draft))
+        nft.apply_text(removal(draft, family))
 
 
-def printed(table: str, items: Sequence[dict[str, Any]], hooks: Hooks) -> str:
+def printed(table: str, items: Sequence[dict[str, Any]], hooks: Hooks, family: str = nft.FAMILY) -> str:
     """Sets, chains and rules of `nft.ruleset` in one text, without what packets added; chains get the hooks
     that they have not. "" = the table is not there."""
     found = []
-    for item in nft.of_table(table, items):
+    for item in nft.of_table(table, items, family):
         for kind in ("set", "chain", "rule"):
             if kind in item:
                 kept = {key: value for key, value in item[kind].items() if key not in ("table", "elem")}
@@ -40,8 +40,8 @@ def printed(table: str, items: Sequence[dict[str, Any]], hooks: Hooks) -> str:
     return "\n".join(found)
 
 
-def removal(table: str) -> str:
-    return f"add table {nft.FAMILY} {table}\ndelete table {nft.FAMILY} {table}\n"
+def removal(table: str, family: str = nft.FAMILY) -> str:
+    return f"add table {family} {table}\ndelete table {family} {table}\n"
 
 
 def base(hooks: Hooks, name: str) -> str:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from weir.adapters.netfilter import BEGIN as _BEGIN
 from weir.adapters.netfilter import END as _END
+from weir.adapters.netfilter import FAMILY_INET as _INET
 from weir.adapters.netfilter import attribute as _attribute
 from weir.adapters.netfilter import kept as _kept
 from weir.adapters.netfilter import message as _message
@@ -59,9 +60,9 @@ class Changed(NamedTuple):
     removed: Sequence[bytes]
 
 
-def change(table: str, changes: Sequence[Changed]) -> None:
+def change(table: str, changes: Sequence[Changed], family: int = _INET) -> None:
     """All of it or nothing. Raises `ApplyFailed` naming the set, and `Unavailable` without nftables."""
-    batch = _Batch(table)
+    batch = _Batch(table, family)
     for item in changes:
         batch.take(_DELETE, item.set, item.removed)
     for item in changes:
@@ -70,13 +71,13 @@ def change(table: str, changes: Sequence[Changed]) -> None:
         batch.send()
 
 
-def keys(table: str, name: str) -> frozenset[bytes]:
+def keys(table: str, name: str, family: int = _INET) -> frozenset[bytes]:
     """What a set holds. Raises `ApplyFailed` when there is no such set, `Unavailable` when it is always busy.
 
     A set that the kernel is making room for is told with elements twice, and with others not at all.
     """
     for _ in range(_TRIES):
-        found = _dumped(table, name)
+        found = [key for payload in _answers(table, name, family) for key in _parsed(payload)]
         once = frozenset(found)
         if len(once) == len(found):
             return once
@@ -100,14 +101,10 @@ def _expires_ms(payload: bytes, at: int, end: int) -> int:
     return int(next((struct.unpack_from("!Q", payload, first)[0] for first in found), 0))
 
 
-def _dumped(table: str, name: str) -> list[bytes]:
-    return [key for payload in _answers(table, name) for key in _parsed(payload)]
-
-
-def _answers(table: str, name: str) -> Iterator[bytes]:
+def _answers(table: str, name: str, family: int = _INET) -> Iterator[bytes]:
     """The messages that tell a set."""
     with _opened() as link:
-        link.send(_message(_GET, _REQUEST | _DUMP, 1, _place(table, name)))
+        link.send(_message(_GET, _REQUEST | _DUMP, 1, _place(table, name), family=family))
         while True:
             for kind, _, payload in _messages(link.recv(_RECEIVE_BYTES)):
                 if kind == _DONE:
@@ -142,13 +139,13 @@ def generation() -> int:
     raise Unavailable("nftables did not say its generation", code="bad-answer")
 
 
-def ask_objects(table: str) -> Iterator[dict[int, bytes]]:
+def ask_objects(table: str, family: int = _INET) -> Iterator[dict[int, bytes]]:
     """The attributes of each named counter of a table (NFTA_OBJ_*); nothing where there is no such table.
     Raises `Unavailable`, `ApplyFailed`."""
     counters = _attribute(_OBJECT_TYPE, struct.pack("!I", _COUNTER))
     asked = _attribute(_OBJECT_TABLE, table.encode() + b"\0") + counters
     with _opened() as link:
-        link.send(_message(_GET_OBJECT, _REQUEST | _DUMP, 1, asked))
+        link.send(_message(_GET_OBJECT, _REQUEST | _DUMP, 1, asked, family=family))
         while True:
             for kind, _, payload in _messages(link.recv(_RECEIVE_BYTES)):
                 if kind == _DONE:
@@ -173,8 +170,8 @@ def _answered(link: socket.socket, count: int, where: str) -> Iterator[bytes]:
 
 
 class _Batch:
-    def __init__(self, table: str) -> None:
-        self._table = table
+    def __init__(self, table: str, family: int) -> None:
+        self._table, self._family = table, family
         self._parts = [_message(_BEGIN, _REQUEST, 0, b"", _SUBSYSTEM)]
         self.sets: list[str] = []
 
@@ -184,7 +181,8 @@ class _Batch:
         for first in range(0, len(asked), _PER_MESSAGE):
             some = asked[first : first + _PER_MESSAGE]
             self.sets.append(name)
-            self._parts.append(_message(kind, flags, len(self.sets), place + _listed(some)))
+            asking = place + _listed(some)
+            self._parts.append(_message(kind, flags, len(self.sets), asking, family=self._family))
 
     def send(self) -> None:
         self._parts.append(_message(_END, _REQUEST, 0, b"", _SUBSYSTEM))

@@ -52,6 +52,7 @@ from weir.agent.host_services import HostServices
 from weir.agent.job_memory import JobMemory
 from weir.agent.jobs import Jobs, local_zone
 from weir.agent.kept_routes import KeptRoutes
+from weir.agent.known_hosts import KnownHosts
 from weir.agent.last_good import LastGood
 from weir.agent.lease_clients import LeaseClients
 from weir.agent.lease_names import LeaseNames
@@ -162,9 +163,10 @@ def run(options: argparse.Namespace, called: MachineName, stored: StoreProcesses
     log.info("stopping; the kernel goes on as it is")
 
 
-def _begin(
-    threads: Sequence[Reconciler | Guard | LeaseNames | PrefixFollower | KeptRoutes], stack: ExitStack
-) -> None:
+Thread = Reconciler | Guard | KnownHosts | LeaseNames | PrefixFollower | KeptRoutes
+
+
+def _begin(threads: Sequence[Thread], stack: ExitStack) -> None:
     for thread in threads:
         thread.start()
         stack.callback(thread.stop)

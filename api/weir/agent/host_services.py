@@ -9,10 +9,12 @@ from functools import partial
 from typing import Any
 
 from weir.agent.configuration import Configuration
+from weir.agent.known_hosts import KnownHosts
 from weir.agent.lease_names import Asked, LeaseNames
 from weir.agent.options import daemon_folder, lasting, state_folder
 from weir.agent.prefix_routes import PrefixFollower, PrefixRoutes
 from weir.backends.announcing import AnnouncingBackend
+from weir.backends.arp import ArpBackend
 from weir.backends.autoconf import AutoconfBackend
 from weir.backends.daemons import Learn
 from weir.backends.dhcp import DhcpBackend, RelayedDhcpBackend
@@ -20,8 +22,9 @@ from weir.backends.dhcp6 import Dhcp6Backend
 from weir.backends.dhcp_leases import LeaseTable
 from weir.backends.dhcp_relay import DhcpRelayBackend
 from weir.backends.dns import DnsBackend
-from weir.parts import dhcp6
+from weir.parts import arp, dhcp6
 from weir.parts.announcing import ANNOUNCING
+from weir.parts.arp import ARP
 from weir.parts.autoconf import AUTOCONF
 from weir.parts.dhcp import DHCP, DHCP_RELAYED
 from weir.parts.dhcp6 import DHCP6
@@ -43,6 +46,7 @@ class HostServices:
     dns: DnsBackend
     announcing: AnnouncingBackend
     autoconf: AutoconfBackend
+    arp: ArpBackend
     prefixes: PrefixRoutes
 
     @classmethod
@@ -60,6 +64,7 @@ class HostServices:
             DnsBackend(folder / "dns", options.ca_bundle, is_unit=is_unit),
             AnnouncingBackend(folder / "announcing", lasts / "announced.json", is_unit=is_unit),
             AutoconfBackend(state_dir / "autoconf.json"),
+            ArpBackend(leases, state_dir / "arp.json"),
             PrefixRoutes(leases, lasts / "delegated.json"),
         )
 
@@ -74,12 +79,14 @@ class HostServices:
             DNS.name: self.dns,
             ANNOUNCING.name: self.announcing,
             AUTOCONF.name: self.autoconf,
+            ARP.name: self.arp,
             "prefixes": self.prefixes,
         }
 
-    def followers(self, configuration: Configuration) -> tuple[LeaseNames, PrefixFollower]:
-        """What follows leases: names, and routes."""
+    def followers(self, configuration: Configuration) -> tuple[LeaseNames | PrefixFollower | KnownHosts, ...]:
+        """What follows leases: names, routes, and which hosts are heard."""
         return (
+            KnownHosts(self.arp, partial(_of_arp, configuration)),
             LeaseNames(self.leases, self.dns, partial(asked_of, configuration)),
             PrefixFollower(self.prefixes, partial(_delegating, configuration), configuration.follow_prefixes),
         )
@@ -97,6 +104,12 @@ def _delegating(configuration: Configuration) -> dhcp6.Wanted:
             return {}
         compiled = configuration.compiled
         return configuration.executor.delegations.served(compiled.of(DHCP6), compiled.of(NETWORK))
+
+
+def _of_arp(configuration: Configuration) -> arp.Wanted:
+    """What of ARP the configuration that runs asks for."""
+    with configuration.lock:
+        return configuration.compiled.of(ARP) if configuration.loaded else {}
 
 
 def asked_of(configuration: Configuration) -> Asked:

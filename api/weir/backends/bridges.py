@@ -13,8 +13,8 @@ from functools import partial
 from typing import ClassVar, NamedTuple
 
 from weir.adapters import bridges, link_messages
-from weir.adapters.hardware_address import change_address
 from weir.adapters.bridges import NO_VLANS, HeldBridge, HeldLink, HeldVlans
+from weir.adapters.hardware_address import change_address
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.bridges_effects import BridgesEffects
 from weir.backends.bridges_explained import explain_bridge

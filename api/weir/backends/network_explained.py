@@ -35,7 +35,9 @@ def explain_interface(
     yield _mtu(spec, state, difference)
     if item.bridge is None and state.mac:
         target = dict(difference.macs.macs).get(spec.ifname, state.mac)
-        yield Line("mac", spec.mac or f"{target}, which is not configured here", state.mac, state.mac == target)
+        yield Line(
+            "mac", spec.mac or f"{target}, which is not configured here", state.mac, state.mac == target
+        )
     if spec.vlan:
         yield Line(
             "vlan", spec.vlan.text, state.vlan.text if state.vlan else "no VLAN", state.vlan == spec.vlan

@@ -24,7 +24,7 @@ class Originals(Generic[T]):
     def __init__(self, file: Path, of: Callable[[object], T]) -> None:
         """`of` makes a value of what JSON holds."""
         self._file = file
-        self._of = of
+        self._of: Callable[[object], T] = of
 
     def read(self) -> Mapping[str, T]:
         """Empty where nothing is remembered, or the file is damaged."""

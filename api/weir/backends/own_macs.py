@@ -33,7 +33,9 @@ class MacChanges:
         return bool(self.macs)
 
     def steps(self) -> Iterator[Step]:
-        return (step("network", "change", "interface", f"{name} MAC address {mac}") for name, mac in self.macs)
+        return (
+            step("network", "change", "interface", f"{name} MAC address {mac}") for name, mac in self.macs
+        )
 
     def compare(
         self, name: str, state: LinkState, spec: NetworkSpec | None, originals: Mapping[str, str]

@@ -23,6 +23,7 @@ from weir.fields import (
 from weir.kinds.announcing import announcing_sense, learning_sense
 from weir.kinds.declaration import Declaration
 from weir.kinds.delegation import RULES as DELEGATION_RULES
+from weir.kinds.hardware import RULES as HARDWARE_RULES
 from weir.model.delegation import MAX_SUBNET_ID
 from weir.model.interface import Interface
 from weir.model.limits import (
@@ -257,6 +258,7 @@ KIND = Declaration(
         Rule("announcing-sense", "interface", announcing_sense, own("interface"), True),
         Rule("learning-sense", "interface", learning_sense, own("interface"), True),
         *DELEGATION_RULES,
+        *HARDWARE_RULES,
     ),
     one_of=OneOf(
         "type",

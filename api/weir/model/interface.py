@@ -15,18 +15,21 @@ from weir.fields import (
     Mac,
     Many,
     Ref,
+    Rows,
     Secret,
     Text,
     When,
     Whole,
 )
 from weir.model.announcing import Announcement
+from weir.model.arp import GUARDED, MODES, ArpMode, KnownHost
 from weir.model.delegation import Delegated, Dhcpv6
 from weir.model.endpoint import parse_key
 from weir.model.limits import (
     MAX_ADDRESSES,
     MAX_COMMENT_CHARS,
     MAX_DOMAIN,
+    MAX_KNOWN_HOSTS,
     MAX_MTU_BYTES,
     MAX_OVERHEAD_BYTES,
     MAX_VLAN_ID,
@@ -207,6 +210,31 @@ class Interface(ConfigObject):
             example="02:00:5e:10:00:01",
         ),
     ] = None
+    arp: Annotated[
+        ArpMode,
+        Choice(
+            *MODES,
+            label="ARP",
+            importance="folded",
+            when=When("type", HAS_HOSTS),
+            help="`proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). "
+            "`local-proxy`: it answers for hosts behind the same interface, which do not hear each other "
+            "(RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a "
+            "DHCP server there, and the known hosts: others get no answer, and no packets.",
+        ),
+    ] = "on"
+    known_hosts: Annotated[
+        tuple[KnownHost, ...],
+        Rows(
+            KnownHost,
+            MAX_KNOWN_HOSTS,
+            by="address",
+            option="known-host",
+            importance="folded",
+            when=When("arp", (GUARDED,)),
+            help="Hosts that the router knows beside those of its DHCP servers.",
+        ),
+    ] = ()
     description: Annotated[str, Text(MAX_COMMENT_CHARS, lines=True, help="For people.")] = ""
     overhead_bytes: Annotated[
         int,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from weir.parts.alerts import ALERT_RULES, ALERT_TARGETS
 from weir.parts.announcing import ANNOUNCING
+from weir.parts.arp import ARP
 from weir.parts.autoconf import AUTOCONF
 from weir.parts.bonds import BONDS
 from weir.parts.bounded_sources import BOUNDED_SOURCES
@@ -39,6 +40,7 @@ PARTS = Parts(
         *(
             ROUTING,
             AUTOCONF,
+            ARP,
             DHCP,
             DHCP_RELAYED,
             DHCP_RELAY,

@@ -7344,6 +7344,10 @@ export interface components {
             preferred_s: number;
             valid_s: number;
         };
+        KnownHost: {
+            address: string;
+            mac: string;
+        };
         Vlan: {
             parent: string;
             id: number;
@@ -7396,7 +7400,6 @@ export interface components {
             vlan_filtering: boolean;
             pvid: number;
             tagged: string[];
-            mac: string | null;
             igmp_snooping: boolean;
             ageing_s: number;
             stp: string;
@@ -7514,6 +7517,12 @@ export interface components {
              * @default 86400
              */
             valid_s: number;
+        };
+        KnownHostInput: {
+            /** @description An address of the interface's networks. */
+            address: string;
+            /** @description The only hardware address that it is believed at. */
+            mac: string;
         };
         VlanInput: {
             /** @description The interface whose frames have the tag. */
@@ -7683,11 +7692,6 @@ export interface components {
             pvid: number;
             /** @description VLANs that reach the router with their tag: those of the VLAN interfaces on the bridge. */
             tagged?: string[] | null;
-            /**
-             * @description null: that of the first port that joins it, kept while others come and go.
-             * @default null
-             */
-            mac: string | null;
             /**
              * @description Multicast goes to the ports that asked for it. It needs a querier in the network.
              * @default false
@@ -7872,8 +7876,6 @@ export interface components {
             pvid?: number | null;
             /** @description VLANs that reach the router with their tag: those of the VLAN interfaces on the bridge. */
             tagged?: string[] | null;
-            /** @description null: that of the first port that joins it, kept while others come and go. */
-            mac?: string | null;
             /** @description Multicast goes to the ports that asked for it. It needs a querier in the network. */
             igmp_snooping?: boolean | null;
             /** @description How long a learnt address that sends nothing is kept. */
@@ -7946,6 +7948,15 @@ export interface components {
             ra?: components["schemas"]["AnnouncementPatch"] | null;
             /** @description Bytes, at least 1,280 with IPv6. null leaves it as it is; a VLAN then has its parent's, a WireGuard tunnel 1,420, a VXLAN or GRE what fits into packets of its local interface, a PPPoE session at most 1,492, a bridge or bond 1,500, or what fits into a VXLAN that is a port of it. */
             mtu?: number | null;
+            /** @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has. */
+            mac?: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @enum {string|null}
+             */
+            arp?: "on" | "proxy" | "local-proxy" | "reply-only" | null;
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /** @description For people. */
             description?: string | null;
             /** @description Added to each packet's IP length when it is charged, as CAKE's `overhead`: 18 for Ethernet with FCS (22 with a VLAN tag), 38 with preamble and gap. */
@@ -19781,6 +19792,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -19822,6 +19836,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -19863,6 +19880,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -19904,6 +19924,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -19945,6 +19968,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -19986,6 +20012,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -20027,6 +20056,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -20068,6 +20100,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -20109,6 +20144,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -20150,6 +20188,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -20221,6 +20262,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -20332,6 +20386,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -20445,6 +20512,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -20556,6 +20636,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -20669,6 +20762,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -20780,6 +20886,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -20893,6 +21012,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -21004,6 +21136,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -21117,6 +21262,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -21229,6 +21387,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -21340,6 +21511,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -21454,6 +21638,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -21570,6 +21767,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -21684,6 +21894,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -21800,6 +22023,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -21914,6 +22150,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -22030,6 +22279,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -22144,6 +22406,19 @@ export interface components {
              * @default null
              */
             mtu: number | null;
+            /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
             /**
              * @description For people.
              * @default
@@ -22260,6 +22535,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -22375,6 +22663,19 @@ export interface components {
              */
             mtu: number | null;
             /**
+             * @description An address of its own, such as one that a provider knows. null: a port has that of its hardware, a VLAN its parent's, a bridge that of the first port that joins it, kept while others come and go; a bond or VXLAN keeps the one that it has.
+             * @default null
+             */
+            mac: string | null;
+            /**
+             * @description `proxy`: the router answers for addresses that it reaches elsewhere, too (RFC 1027). `local-proxy`: it answers for hosts behind the same interface, which do not hear each other (RFC 3069). `reply-only`: it knows no IPv4 hosts but those with a lease or reservation of a DHCP server there, and the known hosts: others get no answer, and no packets.
+             * @default on
+             * @enum {string}
+             */
+            arp: "on" | "proxy" | "local-proxy" | "reply-only";
+            /** @description Hosts that the router knows beside those of its DHCP servers. */
+            known_hosts?: components["schemas"]["KnownHostInput"][] | null;
+            /**
              * @description For people.
              * @default
              */
@@ -22459,6 +22760,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -22495,6 +22799,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -22531,6 +22838,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -22567,6 +22877,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -22603,6 +22916,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -22639,6 +22955,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -22675,6 +22994,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -22711,6 +23033,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -22747,6 +23072,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;
@@ -22783,6 +23111,9 @@ export interface components {
             delegated: components["schemas"]["Delegated"] | null;
             ra: components["schemas"]["Announcement"] | null;
             mtu: number | null;
+            mac: string | null;
+            arp: string;
+            known_hosts: components["schemas"]["KnownHost"][];
             description: string;
             overhead_bytes: number;
             shaper: string;

@@ -92,6 +92,7 @@ def _of_member(view: View, master: Interface, member: Interface) -> Iterator[Fin
         (member.ra is not None, "announce anything: do that at"),
         (member.role not in (NO_ZONE, OPEN), f"have the role {member.role}: give it to"),
         (master.bond is not None and member.mac is not None, "have a MAC address of its own: give it to"),
+        (member.arp != "on", "have an ARP mode: choose that at"),
         (member.vrf is not None, f"be in VRF {member.vrf}: choose that at"),
     ):
         if is_set:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from weir.formats.routeros.menus import (
     addresses,
+    arp,
     bgp,
     dhcp,
     dhcp6,
@@ -51,6 +52,7 @@ MENUS: tuple[Menu, ...] = (
     addresses.ADDRESS,
     addresses.ADDRESS_6,
     addresses.CLIENT,
+    arp.ARP,
     ipv6.CLIENT,
     ipv6.DISCOVERY,
     dhcp.POOL,

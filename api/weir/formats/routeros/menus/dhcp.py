@@ -87,7 +87,7 @@ SERVER = Menu(
     },
     {
         "authoritative": ANY,
-        "add-arp": ("no",),
+        "add-arp": ANY,
         "bootp-support": ANY,
         "conflict-detection": ANY,
         "server-address": ("0.0.0.0",),

@@ -22,7 +22,6 @@ FATES: Mapping[str, str] = {
     "/interface wifiwave2": "Weir has no radios.",
     "/interface wireless": "Weir has no radios.",
     "/ip cloud": "Weir has no dynamic DNS of its own.",
-    "/ip arp": "Weir learns hardware addresses itself.",
     "/ip dhcp-client option": "Weir's DHCP client sends no options of your own.",
     "/ip dhcp-server config": "Weir stores leases itself.",
     "/ip dhcp-server option": "DHCP options of your own are not imported: add them at the DHCP server.",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from weir.formats.report import quoted
+from weir.formats.routeros.menus import arp
 from weir.formats.routeros.menus.convert import (
     COMMON,
     choice,
@@ -21,10 +22,14 @@ from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
 from weir.model.frames import parse_vlans
 from weir.model.zones import NO_ZONE
 
-_LINK = {**COMMON, "name": Property("name", text), "mtu": Property("mtu", whole)}
+_LINK = {
+    **COMMON,
+    "name": Property("name", text),
+    "mtu": Property("mtu", whole),
+    "arp": Property("arp", arp.mode),
+}
 _QUIET = {
     "l2mtu": ANY,
-    "arp": ("enabled",),
     "arp-timeout": ANY,
     "loop-protect": ("default", "off"),
     "loop-protect-send-interval": ANY,
@@ -42,7 +47,7 @@ def described(row: Row, name: str, own: str = "") -> Wanted:
     mtu = row.get("mtu")
     if mtu is not None:
         wanted.body["mtu"] = mtu
-    wanted.body.update(row.some("disabled", "mac"))
+    wanted.body.update(row.some("disabled", "mac", "arp"))
     return wanted
 
 
@@ -332,16 +337,24 @@ VRF = Menu(
 
 
 def finish_links(router: Router) -> None:
-    """What no command says by itself: loopbacks, and what belongs to a bridge or bond."""
+    """What no command says by itself: loopbacks, and what belongs to a bridge or bond, which speaks ARP."""
     parents = {item.body["vlan"]["parent"] for item in router.interfaces() if item.body.get("vlan")}
     for item in router.interfaces():
         bridge = item.body.get("bridge")
         is_bare = bridge is not None and not bridge.get("ports") and item.id not in parents
         if is_bare and item.id.lower().startswith("lo"):
             del item.body["bridge"]
-            item.body.update(loopback={}, role="none")
+            item.body.update(loopback={}, role="none", mac=None, arp="on", known_hosts=[])
             text = "A bridge without ports that is called so is a loopback."
             next(iter(item.lines)).note("changed", "loopback", text)
+    for master in router.interfaces():
+        of_bond = master.body.get("bond")
+        group = of_bond or master.body.get("bridge") or {}
+        for row in group.get("members", ()) or group.get("ports", ()):
+            member = router.wanted.get(("interface", row["interface"]))
+            if member is not None:
+                member.body.update(arp="on", known_hosts=[])
+                member.body.update({"mac": None} if of_bond else {})
 
 
 # -- what Weir does not have ---------------------------------------------------------------------------------

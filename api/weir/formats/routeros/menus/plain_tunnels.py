@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from weir.formats.report import quoted
+from weir.formats.routeros.menus import arp
 from weir.formats.routeros.menus.convert import COMMON, choice, flag, host, mac, text, whole
 from weir.formats.routeros.menus.links import described
 from weir.formats.routeros.menus.router import Json, Router
@@ -101,6 +102,7 @@ VXLAN = Menu(
         "name": Property("name", text),
         "mtu": Property("mtu", _mtu),
         "mac-address": Property("mac", mac),
+        "arp": Property("arp", arp.mode),
         "vni": Property("vni", whole),
         "port": Property("port", whole),
         "local-address": Property("local", _end),
@@ -110,7 +112,6 @@ VXLAN = Menu(
     },
     {
         "allow-fast-path": ANY,
-        "arp": ("enabled",),
         "arp-timeout": ANY,
         "checksum": ANY,
         "dont-fragment": ANY,

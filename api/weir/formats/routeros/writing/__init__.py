@@ -65,6 +65,7 @@ _SECTIONS = (
     links.links,
     lists.interface_lists,
     network.addresses,
+    network.known_hosts,
     network.routes,
     services.services,
     lists.address_lists,

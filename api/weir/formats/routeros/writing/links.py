@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from weir.formats.routeros.menus.arp import WORDS
 from weir.formats.routeros.writing import tunnels
 from weir.formats.routeros.writing.script import (
     Property,
@@ -64,8 +65,9 @@ def links(document: Document) -> Iterator[str]:
 
 
 def _made(item: Interface, *said: Property) -> Made:
-    mtu = [] if item.mtu is None else [("mtu", str(item.mtu))]
-    return [("name", item.id), *said, *mtu, *common(disabled=item.disabled, comment=item.description)]
+    said = said if item.mtu is None else (*said, ("mtu", str(item.mtu)))
+    said = said if item.arp == "on" else (*said, ("arp", WORDS[item.arp]))
+    return [("name", item.id), *said, *common(disabled=item.disabled, comment=item.description)]
 
 
 def _mac(item: Interface, key: str) -> Made:

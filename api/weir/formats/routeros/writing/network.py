@@ -31,6 +31,13 @@ def addresses(document: Document) -> Iterator[str]:
         yield from section(f"{root} address", lines)
 
 
+def known_hosts(document: Document) -> Iterator[str]:
+    hosts = ((item, host) for item in document.interfaces() for host in item.known_hosts)
+    rows = sorted((item.id, host.address, host.mac.upper()) for item, host in hosts)
+    lines = (command([("interface", n), ("address", a), ("mac-address", m)]) for n, a, m in rows)
+    yield from section("/ip arp", lines)
+
+
 def routes(document: Document) -> Iterator[str]:
     items = sorted(document.every(StaticRoute), key=lambda item: item.id)
     for root, family in _ROOTS:

@@ -27,6 +27,7 @@ from weir.kinds.identity import Identity
 from weir.kinds.management import Management
 from weir.kinds.ntp import Ntp
 from weir.kinds.wireguard_peer import WireguardPeer
+from weir.model.arp import GUARDED
 from weir.model.document import Document
 
 _VALUES = {"A": "address", "AAAA": "address", "CNAME": "cname", "TXT": "text", "NS": "ns"}
@@ -69,7 +70,7 @@ def _dhcp(document: Document) -> Iterator[str]:
     served = {item.id: network_of(item, document.interface(item.interface)) for item in servers}
     known = [(item, network) for item in servers if (network := served[item.id]) is not None]
     yield from section("/ip pool", (_pool(document, item, network) for item, network in known))
-    yield from section("/ip dhcp-server", (_server(item) for item, _ in known))
+    yield from section("/ip dhcp-server", (_server(document, item) for item, _ in known))
     yield from section("/ip dhcp-server network", (_told(document, item, net) for item, net in known))
     reservations = sorted(document.every(DhcpReservation), key=lambda item: item.id)
     yield from section("/ip dhcp-server lease", map(_lease, reservations))
@@ -88,9 +89,11 @@ def _pool(document: Document, item: DhcpServer, network: Network) -> str:
     return command([("name", item.id), ("ranges", ranges)])
 
 
-def _server(item: DhcpServer) -> str:
+def _server(document: Document, item: DhcpServer) -> str:
+    interface = document.interface(item.interface)
     said = [("name", item.id), ("interface", item.interface), ("address-pool", item.id)]
     said += [("lease-time", time_text(item.lease_s * 1000))]
+    said += [("add-arp", "yes")] if interface is not None and interface.arp == GUARDED else []
     if item.relayed is not None and item.relayed.relays:
         said.append(("relay", item.relayed.relays[0]))
     return command([*said, *common(disabled=item.disabled, comment=item.comment)])
