@@ -37,6 +37,7 @@ from weir.kinds.zone import Zone, ZonePolicy
 from weir.model.codec import to_stored_json
 from weir.model.document import Document
 from weir.model.interface import Interface, Vlan
+from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject
 from weir.model.tunnels import Gre
 from weir.parts.dhcp import DHCP
@@ -198,6 +199,13 @@ def test_who_sent_the_frame_is_written_and_read_again() -> None:
     assert said == "add action=drop chain=forward src-mac-address=02:00:5E:10:00:07"
     (again,) = document_of(f"/ip firewall filter\n{said}\n".encode()).every(FirewallRule)
     assert again.source_mac == rule.source_mac and not again.disabled
+
+
+def test_trusted_ports_are_written_and_read_again() -> None:
+    bridge = Bridge((BridgePort("eth1", trusted=True), BridgePort("eth2")), dhcp_snooping=True)
+    text = "\n".join(lines(Interface("br0", bridge=bridge)))
+    (again,) = (item.bridge for item in document_of(f"{text}\n".encode()).interfaces() if item.bridge)
+    assert again.dhcp_snooping and [port.trusted for port in again.ports] == [True, False]
 
 
 def test_raw_is_written_with_the_chains_to_which_it_leads() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,11 @@ def test_a_vlan_that_is_a_port_is_not_deleted_before_the_bridge_lets_it_go() -> 
         "still belongs to br0"
         in {i.code: i.message for i in validate(document, [change])}["still-referenced"]
     )
+
+
+def test_a_bridge_that_asks_and_hears_no_answer_is_told() -> None:
+    asks = Interface("br0", addressing="dhcp", bridge=Bridge((BridgePort("p1"),), dhcp_snooping=True))
+    trusts = replace(asks, bridge=Bridge((BridgePort("p1", trusted=True),), dhcp_snooping=True))
+    for item, codes in ((asks, ["no-trusted-port"]), (trusts, [])):
+        found = validate(Document([item]), [Change("interface", "br0", None, item)])
+        assert [each.code for each in found if each.code == "no-trusted-port"] == codes

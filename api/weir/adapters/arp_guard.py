@@ -19,7 +19,7 @@ from weir.adapters.nft_drafts import Hooks, base, learnt, printed, removal
 from weir.adapters.nft_elements import Changed
 
 T = TypeVar("T")
-FAMILY, TABLE, DRAFT = "arp", nft.ARP_PREFIX, f"{nft.ARP_PREFIX}_draft"
+FAMILY, TABLE, DRAFT = nft.ARP, nft.ARP_PREFIX, f"{nft.ARP_PREFIX}_draft"
 GUARDED, KNOWN = "guarded", "known"
 _HOOKS = {"input": {"type": "filter", "hook": "input", "prio": 0, "policy": "accept"}}
 _NAME_BYTES = 16

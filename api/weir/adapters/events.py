@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from weir.adapters import nft, tc
-from weir.adapters.netfilter import FAMILY_ARP, FAMILY_INET
+from weir.adapters.netfilter import FAMILY_ARP, FAMILY_BRIDGE, FAMILY_INET
 from weir.adapters.nft_generation import OF_EVENTS
 
 KernelTopic = Literal["links", "routes", "firewall", "classes"]
@@ -38,7 +38,7 @@ _NFNL_SUBSYS_NFTABLES = 10
 _NFT_RULES = (0, 3, 6)
 """NFT_MSG_NEWTABLE, NEWCHAIN, NEWRULE: a chain that is there already has to be told of too, as its policy is
 changed so, and a table, which may wake up."""
-_FAMILIES = {FAMILY_INET: nft.FAMILY, FAMILY_ARP: "arp"}
+_FAMILIES = {FAMILY_INET: nft.FAMILY, FAMILY_ARP: nft.ARP, FAMILY_BRIDGE: nft.BRIDGE}
 """Of our tables, as nft calls them."""
 _TOPICS: dict[int, KernelTopic] = {
     16: "links",  # RTM_NEWLINK

@@ -17,7 +17,7 @@ BEGIN, END = 16, 17
 """Around the messages of one transaction."""
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
-FAMILY_INET, FAMILY_ARP = 1, 3
+FAMILY_INET, FAMILY_ARP, FAMILY_BRIDGE = 1, 3, 7
 _BUFFER_BYTES = 64 << 20
 _TIMEOUT_S = 30.0
 

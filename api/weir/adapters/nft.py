@@ -48,8 +48,10 @@ _STDIN = "/proc/self/fd/0"
 
 LIMITS_PREFIX = f"{TABLE}_limits"
 UPLINKS_PREFIX = f"{TABLE}_uplinks"
-ARP_PREFIX = f"{TABLE}_arp"
-"""Of the family arp."""
+ARP_PREFIX, SNOOPING_PREFIX = f"{TABLE}_arp", f"{TABLE}_dhcp"
+ARP, BRIDGE = "arp", "bridge"
+"""The families of these two: of ARP, and of what bridges pass on."""
+_OTHER_FAMILIES = {ARP: ARP_PREFIX, BRIDGE: SNOOPING_PREFIX}
 PROOF_TABLE = f"{TABLE}_proof"
 """Of nft_trace.py, for as long as a frame is on its way."""
 _FORWARDING_HOOKS = ("prerouting", "forward", "postrouting", "ingress", "egress")
@@ -148,10 +150,10 @@ def listing(*words: str) -> list[dict[str, Any]]:
 
 
 def is_ours(family: str, table: str) -> bool:
-    """Whether a table is Weir's: the firewall's, that of connection_limits.py, uplink_marks.py or
-    arp_guard.py with its draft, or nft_trace.py's."""
-    if family == "arp":
-        return table.startswith(ARP_PREFIX)
+    """Whether a table is Weir's: the firewall's, that of connection_limits.py, uplink_marks.py, arp_guard.py
+    or dhcp_snooping.py with its draft, or nft_trace.py's."""
+    if family in _OTHER_FAMILIES:
+        return table.startswith(_OTHER_FAMILIES[family])
     if family != FAMILY:
         return False
     return table in (TABLE, PROOF_TABLE) or table.startswith((LIMITS_PREFIX, UPLINKS_PREFIX))

@@ -19,11 +19,13 @@ from weir.agent.secrets import Secrets
 from weir.backends.bonds import BondsBackend
 from weir.backends.bridges import BridgesBackend
 from weir.backends.daemons import Learn
+from weir.backends.dhcp_snooping import DhcpSnoopingBackend
 from weir.kinds.interface import MAX_STATIONS
 from weir.model.objects import Kind
 from weir.model.problem import Problem
 from weir.parts.bonds import BONDS, BondSpec
 from weir.parts.bridges import BRIDGES, BridgeSpec
+from weir.parts.dhcp_snooping import DHCP_SNOOPING
 from weir.parts.part import EntriesPart
 from weir.parts.pppoe import PPPOE
 from weir.parts.wireguard import WIREGUARD
@@ -39,6 +41,7 @@ def backends(
     return {
         BONDS.name: BondsBackend(),
         BRIDGES.name: BridgesBackend(),
+        DHCP_SNOOPING.name: DhcpSnoopingBackend(),
         PPPOE.name: dialler.backend(dialling, secrets),
         WIREGUARD.name: tunnels.backend(held, links, state_dir, secrets),
     }

@@ -36,7 +36,7 @@ from weir.model.limits import (
 )
 from weir.model.problem import Finding
 from weir.model.reader import Reader
-from weir.model.rule import Rule, View, notice, own
+from weir.model.rule import Rule, View, notice, own, warning
 from weir.model.zones import OPEN
 
 MAX_STATIONS = 256
@@ -105,6 +105,15 @@ def zone_sense(_view: View, interface: Interface) -> Iterator[Finding]:
         "and the networks of the LANs. Choose lan, a zone of your own, or none"
     )
     yield notice("open-zone", interface, "role", text)
+
+
+def snooping_sense(_view: View, interface: Interface) -> Iterator[Finding]:
+    bridge = interface.bridge
+    asks = interface.addressing == "dhcp" or interface.dhcpv6 is not None
+    if bridge is None or not bridge.dhcp_snooping or not asks or any(port.trusted for port in bridge.ports):
+        return
+    text = f"{interface.id} asks for an address by DHCP, and no port of it is trusted: no answer comes"
+    yield warning("no-trusted-port", interface, "bridge.dhcp_snooping", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +264,7 @@ KIND = Declaration(
     always=("role",),
     rules=(
         Rule("zone-sense", "interface", zone_sense, own("interface"), False),
+        Rule("snooping-sense", "interface", snooping_sense, own("interface"), False),
         Rule("announcing-sense", "interface", announcing_sense, own("interface"), True),
         Rule("learning-sense", "interface", learning_sense, own("interface"), True),
         *DELEGATION_RULES,

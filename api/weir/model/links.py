@@ -70,6 +70,13 @@ class BridgePort:
     isolated: Annotated[
         bool, Flag(help="It reaches no other isolated port, but the router and all other ports.")
     ] = False
+    trusted: Annotated[
+        bool,
+        Flag(
+            importance="folded",
+            help="Where the bridge snoops on DHCP: DHCP servers may be behind it.",
+        ),
+    ] = False
     untagged: Annotated[
         tuple[str, ...],
         Many(
@@ -156,6 +163,14 @@ class Bridge:
             label="IGMP snooping",
             importance="folded",
             help="Multicast goes to the ports that asked for it. It needs a querier in the network.",
+        ),
+    ] = False
+    dhcp_snooping: Annotated[
+        bool,
+        Flag(
+            label="DHCP snooping",
+            importance="folded",
+            help="DHCP servers answer by trusted ports only. The router's own server needs none.",
         ),
     ] = False
     ageing_s: Annotated[

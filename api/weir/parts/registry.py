@@ -14,6 +14,7 @@ from weir.parts.certificates import CERTIFICATES
 from weir.parts.dhcp import DHCP, DHCP_RELAYED
 from weir.parts.dhcp6 import DHCP6
 from weir.parts.dhcp_relay import DHCP_RELAY
+from weir.parts.dhcp_snooping import DHCP_SNOOPING
 from weir.parts.dns import DNS
 from weir.parts.fetched import FETCHED
 from weir.parts.firewall import FIREWALL
@@ -36,7 +37,20 @@ from weir.parts.wireguard import WIREGUARD
 PARTS = Parts(
     (
         *(NAMING, TIME_ZONE, FETCHED),
-        *(SETS, FIREWALL, NETWORK, BONDS, BRIDGES, WIREGUARD, PPPOE, TUNING, FORWARDING, UPLINKS, ROUTES),
+        *(
+            SETS,
+            FIREWALL,
+            DHCP_SNOOPING,
+            NETWORK,
+            BONDS,
+            BRIDGES,
+            WIREGUARD,
+            PPPOE,
+            TUNING,
+            FORWARDING,
+            UPLINKS,
+            ROUTES,
+        ),
         *(
             ROUTING,
             AUTOCONF,

@@ -7388,6 +7388,7 @@ export interface components {
             pvid: number;
             tagged: string[];
             isolated: boolean;
+            trusted: boolean;
             untagged: string[];
             learning: boolean;
             hairpin: boolean;
@@ -7401,6 +7402,7 @@ export interface components {
             pvid: number;
             tagged: string[];
             igmp_snooping: boolean;
+            dhcp_snooping: boolean;
             ageing_s: number;
             stp: string;
             priority: number;
@@ -7649,6 +7651,11 @@ export interface components {
              * @default false
              */
             isolated: boolean;
+            /**
+             * @description Where the bridge snoops on DHCP: DHCP servers may be behind it.
+             * @default false
+             */
+            trusted: boolean;
             /** @description Further VLANs whose frames leave without a tag. */
             untagged?: string[] | null;
             /**
@@ -7697,6 +7704,11 @@ export interface components {
              * @default false
              */
             igmp_snooping: boolean;
+            /**
+             * @description DHCP servers answer by trusted ports only. The router's own server needs none.
+             * @default false
+             */
+            dhcp_snooping: boolean;
             /**
              * @description How long a learnt address that sends nothing is kept.
              * @default 300
@@ -7878,6 +7890,8 @@ export interface components {
             tagged?: string[] | null;
             /** @description Multicast goes to the ports that asked for it. It needs a querier in the network. */
             igmp_snooping?: boolean | null;
+            /** @description DHCP servers answer by trusted ports only. The router's own server needs none. */
+            dhcp_snooping?: boolean | null;
             /** @description How long a learnt address that sends nothing is kept. */
             ageing_s?: number | null;
             /**

@@ -104,8 +104,8 @@ def _stp(value: str, row: Row) -> str:
 def _bridge(_router: Router, row: Row) -> None:
     wanted = described(row, row.need("name", "name"))
     group = wanted.body.setdefault("bridge", {})
-    group.update(row.some("vlan_filtering", "pvid", "igmp_snooping", "ageing_s", "priority"))
-    group.update(row.some("forward_delay_s", "max_age_s"))
+    group.update(row.some("vlan_filtering", "pvid", "igmp_snooping", "dhcp_snooping"))
+    group.update(row.some("ageing_s", "priority", "forward_delay_s", "max_age_s"))
     group["stp"] = row.get("stp") or _stp("rstp", row)
 
 
@@ -121,6 +121,7 @@ BRIDGE = Menu(
         "vlan-filtering": Property("vlan_filtering", flag),
         "pvid": Property("pvid", whole),
         "igmp-snooping": Property("igmp_snooping", flag),
+        "dhcp-snooping": Property("dhcp_snooping", flag),
         "ageing-time": Property("ageing_s", seconds),
         "priority": Property("priority", whole),
         "forward-delay": Property("forward_delay_s", seconds),
@@ -133,7 +134,6 @@ BRIDGE = Menu(
         "ingress-filtering": ("yes",),
         "frame-types": ("admit-all",),
         "port-cost-mode": ANY,
-        "dhcp-snooping": ("no",),
         "transmit-hold-count": ANY,
         "ether-type": ("0x8100",),
         "mvrp": ("no",),
@@ -159,7 +159,7 @@ def _bridge_port(router: Router, row: Row) -> None:
         raise ValueError(f"{quoted(name)} is an interface list; a bridge of Weir names its members.")
     wanted, group = _bridge_of(router, row)
     port = {"interface": router.interface_id(name), **row.some("pvid", "bpdu_guard", "learning", "priority")}
-    port.update(row.some("cost"))
+    port.update(row.some("cost", "trusted"))
     if row.get("frames") == "tagged":
         port["pvid"] = 0
     elif row.get("frames") == "untagged":
@@ -195,6 +195,7 @@ PORT = Menu(
             ),
         ),
         "horizon": Property("horizon", lambda value, row: 0 if value == "none" else whole(value, row)),
+        "trusted": Property("trusted", flag),
         "learn": Property("learning", lambda value, _row: value != "no"),
         "disabled": Property("disabled", flag),
     },
@@ -208,7 +209,6 @@ PORT = Menu(
         "auto-isolate": ("no",),
         "restricted-role": ("no",),
         "restricted-tcn": ("no",),
-        "trusted": ("no",),
         "multicast-router": ("temporary-query",),
         "unknown-multicast-flood": ("yes",),
         "unknown-unicast-flood": ("yes",),

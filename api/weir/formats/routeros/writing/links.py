@@ -100,6 +100,7 @@ def _bridge(item: Interface) -> Made | None:
     said: Made = [("protocol-mode", bridge.stp)]
     said += [("vlan-filtering", "yes")] if bridge.vlan_filtering else []
     said += [("igmp-snooping", "yes")] if bridge.igmp_snooping else []
+    said += [("dhcp-snooping", "yes")] if bridge.dhcp_snooping else []
     said += [*_mac(item, "admin-mac"), ("auto-mac", "no")] if item.mac else []
     for key, name, text in (
         ("pvid", "pvid", str),
@@ -175,6 +176,7 @@ def _ports(bridges: list[tuple[str, Bridge]]) -> Iterator[str]:
             elif port.pvid != 1:
                 said.append(("pvid", str(port.pvid)))
             said += [("bpdu-guard", "yes")] if port.bpdu_guard else []
+            said += [("trusted", "yes")] if port.trusted else []
             said += [("horizon", "1")] if port.isolated else []
             said += [] if port.learning else [("learn", "no")]
             yield command(said)
