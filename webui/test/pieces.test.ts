@@ -214,7 +214,7 @@ describe("small pieces", () => {
     expect(valueText("interface", "bridge", bridge)).toBe(
       "ports interface eth1; interface eth2, pvid 10, hello 4s",
     );
-    expect(valueText("interface", "bridge", { ageing_s: 300, mac: null })).toBe("as by default");
+    expect(valueText("interface", "bridge", { ageing_s: 300, stp: "none" })).toBe("as by default");
     expect(valueText("dhcp-server", "lease_s", 43_200)).toBe("12h");
     expect(valueText("wireguard-peer", "preshared_key", { set: true })).toBe("set");
   });
