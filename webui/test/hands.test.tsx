@@ -82,6 +82,13 @@ describe("Ctrl-K finds", () => {
     await waitFor(() => expect(history.location.pathname).toBe(`/queues/${queue.id}`));
   });
 
+  it("what is typed now, for who presses Enter before it is there", async () => {
+    const queue = [...router.state.queues.values()][1]!;
+    const { user, history } = await palette(queue.name);
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(history.location.pathname).toBe(`/queues/${queue.id}`));
+  });
+
   it("stages a limit that is typed as words", async () => {
     const queue = [...router.state.queues.values()][1]!;
     const { user, hit } = await palette(`limit ${queue.name} 20M/50M`);

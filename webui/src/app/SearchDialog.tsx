@@ -3,7 +3,7 @@ import { Modal, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
 import { useNavigate } from "@tanstack/react-router";
-import { useState, type KeyboardEvent } from "react";
+import { useEffect, useState, type KeyboardEvent } from "react";
 import type { PowerAction } from "./AskPower";
 import { ALL_NAV } from "./nav";
 import { useFound, type Hit } from "./paletteHits";
@@ -46,6 +46,7 @@ interface SearchDialogProps {
 export function SearchDialog({ onClose, onPower }: SearchDialogProps) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
+  const [waits, setWaits] = useState(false);
   const { hits, loading } = useHits(text, onPower);
   const chosen = Math.min(at, hits.length - 1);
   const take = (hit: Hit | undefined) => {
@@ -54,6 +55,10 @@ export function SearchDialog({ onClose, onPower }: SearchDialogProps) {
     onClose();
     hit.go();
   };
+  // Enter takes the first hit for what is typed now, not for what was typed before.
+  useEffect(() => {
+    if (waits && !loading) take(hits[chosen]);
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
@@ -62,7 +67,8 @@ export function SearchDialog({ onClose, onPower }: SearchDialogProps) {
     }
     if (event.key === "Enter") {
       event.preventDefault();
-      take(hits[chosen]);
+      if (loading && at === 0) setWaits(true);
+      else take(hits[chosen]);
     }
   };
   return (
@@ -92,6 +98,7 @@ export function SearchDialog({ onClose, onPower }: SearchDialogProps) {
         onChange={(event) => {
           setText(event.currentTarget.value);
           setAt(0);
+          setWaits(false);
         }}
         onKeyDown={onKeyDown}
       />

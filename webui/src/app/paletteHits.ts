@@ -43,11 +43,11 @@ const everythingQuery = (q: string) =>
   });
 
 /** Objects of declared kinds, each kind with a line that leads to all that match in its list. */
-function useObjects(words: string): Hit[] {
+function useObjects(words: string): { hits: Hit[]; loading: boolean } {
   const navigate = useNavigate();
   const found = useQuery({ ...everythingQuery(words), enabled: words !== "" });
-  if (words === "") return [];
-  return (found.data?.groups ?? []).flatMap(({ kind, path, items, total }): Hit[] => {
+  if (words === "") return { hits: [], loading: false };
+  const hits = (found.data?.groups ?? []).flatMap(({ kind, path, items, total }): Hit[] => {
     const named = NAMED.get(kind);
     if (!named || BY_HAND.has(kind)) return [];
     const group = pageTitle(named);
@@ -75,6 +75,7 @@ function useObjects(words: string): Hit[] {
       },
     ];
   });
+  return { hits, loading: found.isFetching };
 }
 
 function useQueues(words: string): { hits: Hit[]; loading: boolean } {
@@ -177,12 +178,14 @@ function useSavedViews(text: string): Hit[] {
     }));
 }
 
-/** `words` is what was typed a moment ago: what the router is asked for. */
+/** `words` is what was typed a moment ago: what the router is asked for. While it is `loading`, there may be
+ * hits for what was typed before. */
 export function useFound(text: string, words: string): { hits: Hit[]; loading: boolean } {
   const queues = useQueues(words);
   const network = useNetwork(text, words);
   const ofAddress = useOfAddress(words);
   const objects = useObjects(words);
   const views = useSavedViews(text);
-  return { hits: [...views, ...queues.hits, ...network, ...ofAddress, ...objects], loading: queues.loading };
+  const hits = [...views, ...queues.hits, ...network, ...ofAddress, ...objects.hits];
+  return { hits, loading: words !== text.trim() || queues.loading || objects.loading };
 }
