@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +16,18 @@ from tests.agent.rig import Rig, lan, running, wan
 from tests.agent.test_dhcp_server import udhcpc
 from tests.agent.test_effects import foreseen
 from tests.polling import until
+from weir.adapters import arp_guard, nft
+from weir.adapters.arp_guard import Known
+from weir.backends.arp import ArpBackend
+from weir.backends.dhcp_leases import LeaseTable
 from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpServer
 from weir.model.arp import KnownHost
 from weir.model.interface import Interface
+from weir.parts.arp import ArpSpec
 
 ROUTER, CLIENT, BEYOND = "10.64.0.1", "10.64.0.50", "203.0.113.1"
+ALONE = "weir-test-arp"
 MAC, OTHER = "02:00:5e:10:00:01", "02:00:5e:10:00:02"
 
 
@@ -118,3 +125,19 @@ def test_it_answers_for_others(rig: Rig, mode: Any, address: str) -> None:
     assert said["effect"] == "drops-sessions" and "answers for others no more" in said["text"]
     rig.commit(lan())
     assert not answers(rig, address)
+
+
+def test_leases_wait_for_a_table_that_somebody_took(tmp_path: Path) -> None:
+    """Without a word: it is made again when what is in force is looked at."""
+    backend = ArpBackend(LeaseTable(), tmp_path / "arp.json")
+    wanted = {"lan0": ArpSpec("lan0", "reply-only", ((CLIENT, MAC),))}
+    netns.create(ALONE)
+    try:
+        with netns.inside(ALONE):
+            backend.follow(wanted)
+            assert not arp_guard.held(nft.ruleset())
+            backend.apply(backend.diff(backend.read(), wanted))
+            backend.follow(wanted)
+            assert arp_guard.known() == {Known("lan0", CLIENT, MAC)}
+    finally:
+        netns.remove(ALONE)

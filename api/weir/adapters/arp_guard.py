@@ -80,7 +80,8 @@ def bring(names: Collection[str], hosts: Collection[Known]) -> bool:
     )
     found = [change for change in changes if change.added or change.removed]
     if found:
-        nft_elements.change(TABLE, found, FAMILY_ARP)
+        with nft.transaction():
+            nft_elements.change(TABLE, found, FAMILY_ARP)
     return bool(found)
 
 

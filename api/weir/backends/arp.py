@@ -18,6 +18,7 @@ from typing import ClassVar
 from weir.adapters import arp_guard, nft
 from weir.adapters.arp_guard import Known
 from weir.adapters.neighbours import PERMANENT, forget, neighbours
+from weir.adapters.nft_elements import NOT_THERE
 from weir.adapters.proc import read_sysctl, write_sysctl
 from weir.backends.backend import Comparison, Look, Topic, refuse, step
 from weir.backends.dhcp_leases import LeaseTable
@@ -26,6 +27,7 @@ from weir.backends.originals import Originals
 from weir.model.arp import GUARDED
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
+from weir.model.problem import ApplyFailed
 from weir.parts.arp import ArpSpec, Wanted
 from weir.parts.delta import Action, Delta, Step
 from weir.parts.effect import Effect
@@ -128,7 +130,12 @@ class ArpBackend:
             seen = wanted, self._leases.version()
             if self._seen is not None and self._seen[0] is wanted and self._seen[1] == seen[1]:
                 return
-            self._bring(guarded, wanted)
+            try:
+                self._bring(guarded, wanted)
+            except ApplyFailed as failed:
+                if failed.code != NOT_THERE:
+                    raise
+                return  # there is no table, which `apply` makes: at the start, or after a `flush ruleset`
             self._seen = seen
 
     def verify(self, difference: ArpDifference) -> None:
