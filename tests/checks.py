@@ -49,8 +49,8 @@ PROCESSORS = 2
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One command. One that takes `PROCESSORS` runs alone, one that takes none is a third beside two others;
-    `lab`: it needs the one lab that there can be."""
+    """One command. One that takes `PROCESSORS` runs alone, one that takes none waits nearly all the time and
+    runs beside others; `lab`: it needs the one lab that there can be."""
 
     name: str
     group: str
@@ -64,11 +64,11 @@ class Check:
     """The name of a check that has to have passed, if it is among those that run."""
     limit_s: float = 600.0
     environment: dict[str, str] = field(default_factory=dict)
-    computing: int = 0
-    """It takes both processors and waits much of the time: so many that compute may begin beside it."""
+    waits: bool = False
+    """It measures with both processors, and leaves them idle most of the time."""
     computes: bool = False
-    """It only computes, and so takes what others leave: the kernel's idle class gets a processor when nobody
-    else wants it, and loses it at once."""
+    """It only computes, so it may take what a check that `waits` leaves: the kernel's idle class gets a
+    processor when nobody else wants it, and loses it at once."""
 
     def only(self, tests: Sequence[str]) -> Check:
         """The same with these tests alone, once more."""
@@ -169,6 +169,7 @@ CLANG_FORMAT = (
 
 
 def unit_checks() -> list[Check]:
+    npm_test = ["npm", "test", "--silent", "--", "--run"]
     areas = unit_areas()
     return [
         Check(
@@ -178,37 +179,18 @@ def unit_checks() -> list[Check]:
             tests=len(areas),
             limit_s=2700,
         ),
-        Check("datapath", "unit", ["make", "test"], folder=ROOT / "datapath"),
-        Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
-    ]
-
-
-def computing_checks() -> list[Check]:
-    """In the order in which they begin beside what waits. Contract and memory have delayed what a guest with
-    two processors measures, so they come early."""
-    npm_test = ["npm", "test", "--silent", "--", "--run"]
-    return [
-        *lint_checks(),
-        Check("memory", "long", [*PYTEST, LARGE], 1, limit_s=1800, computes=True),
-        # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
-        Check("contract", "long", [*PYTEST, CONTRACT], limit_s=1800, computes=True),
-        in_vm(
-            "instructions and latency",
-            "vm",
-            COUNTING,
-            ["tests/instructions", "tests/latency"],
-            computes=True,
-        ),
         Check(
             "vitest",
             "unit",
             npm_test,
             folder=ROOT / "webui",
-            limit_s=1800,
+            limit_s=900,
             environment={"CI": "1"},
             computes=True,
         ),
-        Check("computing", "unit", [*spread(2), *COMPUTING], len(COMPUTING), limit_s=2700, computes=True),
+        Check("computing", "unit", [*spread(2), *COMPUTING], len(COMPUTING), limit_s=1800, computes=True),
+        Check("datapath", "unit", ["make", "test"], folder=ROOT / "datapath"),
+        Check("image", "unit", [str(BIN / "python"), "board/image/check.py"]),
     ]
 
 
@@ -219,15 +201,18 @@ five others."""
 
 def routers_check() -> Check:
     command = [*spread(6), f"--ignore={GRACE}", *WITH_ROUTERS]
-    return Check(
-        "routers",
-        "long",
-        command,
-        tests=len(WITH_ROUTERS),
-        processors=PROCESSORS,
-        limit_s=2700,
-        computing=1,
-    )
+    return Check("routers", "long", command, tests=len(WITH_ROUTERS), processors=PROCESSORS, limit_s=2700)
+
+
+def long_checks() -> list[Check]:
+    """Beside the routers: units that take minutes each. In the idle class beside the guest they delayed what
+    it measures."""
+    return [
+        # Schemathesis gives all its cases one name, so spreading them by file would drop most of them.
+        Check("contract", "long", [*PYTEST, CONTRACT], limit_s=900),
+        Check("memory", "long", [*PYTEST, LARGE], 1, limit_s=900),
+        Check("grace", "long", [*PYTEST, GRACE], 1, processors=0),
+    ]
 
 
 def in_vm(
@@ -239,8 +224,7 @@ def in_vm(
     marked: str = "",
     processors: int = 1,
     guest_s: int = GUEST_S,
-    computing: int = 0,
-    computes: bool = False,
+    waits: bool = False,
 ) -> Check:
     """Tests in a virtual machine, which is ended, and started again if it broke down, before the check is."""
     silence_s = SILENCE_S["counting" if COUNTING[0] in options else "other"]
@@ -250,15 +234,7 @@ def in_vm(
     needs = KERNEL if "--kernel" in options else ""
     limit_s = emulator.LIVES * guest_s + TO_END_S
     return Check(
-        name,
-        group,
-        command,
-        len(tests),
-        processors=processors,
-        needs=needs,
-        limit_s=limit_s,
-        computing=computing,
-        computes=computes,
+        name, group, command, len(tests), processors=processors, needs=needs, limit_s=limit_s, waits=waits
     )
 
 
@@ -330,15 +306,14 @@ def side_by_side_on_ours() -> list[Check]:
 
 
 def newcomer_checks() -> list[Check]:
-    """Each has a /run of its own, and so its own lab beside this machine's. The shorter one is a third beside
-    two others, as installing waits for packages."""
+    """Each has a /run of its own, and so its own lab beside this machine's."""
     tests = "tests/newcomer/test_first_minutes.py"
-    named = {"newcomer on Debian 12": ("bookworm or killed", 0), "newcomer on Debian 13": ("trixie", 1)}
+    named = {"newcomer on Debian 12": "bookworm or killed", "newcomer on Debian 13": "trixie"}
     limit_s = 1200.0
     patient = [*PYTEST, "-o", f"faulthandler_timeout={limit_s}"]
     return [
-        Check(name, "newcomer", [*patient, "-k", words, tests], 1, processors=processors, limit_s=limit_s)
-        for name, (words, processors) in named.items()
+        Check(name, "newcomer", [*patient, "-k", words, tests], 1, limit_s=limit_s)
+        for name, words in named.items()
     ]
 
 
@@ -347,23 +322,10 @@ def checks(groups: list[str]) -> list[Check]:
         # Those that run alone first, then the long ones: at the end there is something for each processor.
         routers_check(),
         Check(
-            "lab",
-            "lab",
-            [*PYTEST, "tests/lab"],
-            1,
-            processors=PROCESSORS,
-            lab=True,
-            limit_s=900,
-            computing=PROCESSORS,
+            "lab", "lab", [*PYTEST, "tests/lab"], 1, processors=PROCESSORS, lab=True, limit_s=900, waits=True
         ),
         in_vm(
-            "vm",
-            "vm",
-            [],
-            ["tests/vm"],
-            marked="measured and not on_ours",
-            processors=PROCESSORS,
-            computing=1,
+            "vm", "vm", [], ["tests/vm"], marked="measured and not on_ours", processors=PROCESSORS, waits=True
         ),
         kernel_build(),
         *side_by_side_on_ours(),
@@ -372,14 +334,15 @@ def checks(groups: list[str]) -> list[Check]:
             "vm beside others", "vm", [], ["tests/vm"], marked="not measured and not on_ours", guest_s=2400
         ),
         *unit_checks(),
-        Check("grace", "long", [*PYTEST, GRACE], 1, processors=0),
+        *long_checks(),
         *newcomer_checks(),
-        # It counts packets, which a busy machine delays and does not lose.
-        Check("disturbance", "lab", [*PYTEST, "tests/disturbance"], 1, lab=True, limit_s=900),
+        in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
         Check(
             "lifecycle", "unit", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], 1, lab=True, limit_s=600
         ),
-        *computing_checks(),
+        # It counts packets, which a busy machine delays and does not lose.
+        Check("disturbance", "lab", [*PYTEST, "tests/disturbance"], 1, lab=True, limit_s=900),
+        *lint_checks(),
         *kernel_checks(),
     ]
     return [check for check in every if check.group in groups]

@@ -10,8 +10,8 @@ tests that need the virtual machine (marked `on_ours`) for which CI has no time.
 Debian twice.
 
 Says what it does, keeps each check's output in build/test/<name>.log, prints a failed one in full, and ends
-with a table of times and the closing lines of the runners. Checks run side by side; those that measure run
-alone, but for what only computes or counts instructions, which takes what others leave of the processors.
+with a table of times and the closing lines of the runners. Checks that only compute or count instructions run
+side by side; those that measure traffic run alone, but for one that takes what they leave of the processors.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ TOLD = re.compile(r"lab/vm/run: guest \d+ of at most \d+ .*|unsteady, .*")
 FAILED_TEST = re.compile(r"(?:FAILED|ERROR) (tests/\S+?::.+?)(?: - .*)?")
 """A line of pytest's short summary."""
 IDLE_CLASS = ("chrt", "--idle", "0")
-WORKERS = PROCESSORS + 2
-"""One for each processor, for the check that has none, and for one that computes."""
 MOST_AGAIN = 3
 CAUSES = 12
 """Lines of a failed check that are said again at the end, where a log that was cut off still has them."""
@@ -198,7 +196,7 @@ class Schedule:
         self._changed = threading.Condition()
 
     def run(self) -> list[Outcome]:
-        workers = [threading.Thread(target=self._work) for _ in range(WORKERS)]
+        workers = [threading.Thread(target=self._work) for _ in range(PROCESSORS + 1)]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -232,19 +230,15 @@ class Schedule:
         return self._has_room(check) and not lab_is_taken and not unready
 
     def _has_room(self, check: Check) -> bool:
-        """Each has a processor of its own, but those that compute: they take what the others leave, and a few
-        may begin. Beside others one check at most has no processor, and none beside one that runs alone."""
-        others = [one for one in self._running if not one.computes]
-        alone = next((one for one in others if one.processors == PROCESSORS), None)
-        if check.computes:
-            free = PROCESSORS - sum(one.processors for one in others)
-            most = max(free, 1) if alone is None else alone.computing
-            return len(self._running) - len(others) < most
-        if check.processors == PROCESSORS and not check.computing and self._running:
-            return False
-        taken = [*(one.processors for one in others), check.processors]
+        """Each has a processor of its own, or one that computes takes what one that waits leaves; one check
+        at most has none, and not beside one that runs alone."""
+        together = [*self._running, check]
+        taken = [one.processors for one in together]
         if taken.count(0) > 1 or (0 in taken and PROCESSORS in taken):
             return False
+        one_computes = len(together) == 2 and any(one.computes for one in together)
+        if one_computes and any(one.waits for one in together):
+            return True
         return sum(taken) <= PROCESSORS
 
     def _is_hopeless(self, check: Check) -> bool:

@@ -70,65 +70,22 @@ def test_what_takes_both_processors_runs_alone(monkeypatch: pytest.MonkeyPatch) 
     assert all(names == {"both"} for names in seen if "both" in names)
 
 
-def test_so_many_compute_beside_one_that_measures_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    three, seen = threading.Barrier(3, timeout=10), []
+def test_one_that_computes_runs_beside_one_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, seen = threading.Barrier(2, timeout=10), []
 
     def play(check: checks.Check) -> run.Outcome:
-        if check.name in ("measures", "computes 0", "computes 1"):
-            three.wait()
+        if check.name in ("waits", "computes"):
+            both.wait()
         seen.append(check.name)
         return run.Outcome(check, 0, 0.0, "")
 
     monkeypatch.setattr(run, "run", play)
     monkeypatch.setattr(run, "report", lambda _: None)
-    measures = checks.Check("measures", "lab", [], processors=checks.PROCESSORS, computing=2)
-    computes = [checks.Check(f"computes {number}", "unit", [], computes=True) for number in range(2)]
-    run.Schedule([measures, checks.Check("other", "unit", []), *computes]).run()
-    assert seen.index("measures") < seen.index("other"), "it does not only compute, so it waits"
-
-
-def test_one_at_a_time_computes_beside_others_on_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy, computing, most = threading.Barrier(checks.PROCESSORS, timeout=10), set[str](), []
-    over = threading.Event()
-
-    def play(check: checks.Check) -> run.Outcome:
-        if not check.computes:
-            busy.wait()
-            assert over.wait(10), "what computes does not wait for those beside it"
-            return run.Outcome(check, 0, 0.0, "")
-        computing.add(check.name)
-        over.wait(0.02)  # for a second one to be seen, if there is one
-        most.append(len(computing))
-        computing.discard(check.name)
-        if len(most) == len(computes):
-            over.set()
-        return run.Outcome(check, 0, 0.0, "")
-
-    monkeypatch.setattr(run, "run", play)
-    monkeypatch.setattr(run, "report", lambda _: None)
-    others = [checks.Check(f"other {number}", "unit", []) for number in range(checks.PROCESSORS)]
-    computes = [checks.Check(f"computes {number}", "unit", [], computes=True) for number in range(9)]
-    run.Schedule([*others, *computes]).run()
-    assert most == [1] * len(computes)
-
-
-def test_one_that_runs_quite_alone_waits_for_what_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[str] = []
-
-    def play(check: checks.Check) -> run.Outcome:
-        ended.append(check.name)
-        return run.Outcome(check, 0, 0.0, "")
-
-    monkeypatch.setattr(run, "run", play)
-    monkeypatch.setattr(run, "report", lambda _: None)
-    alone = checks.Check("alone", "kernel", [], processors=checks.PROCESSORS)
-    schedule = run.Schedule([alone])
-    computes = checks.Check("computes", "unit", [], computes=True)
-    schedule._running.append(computes)
-    assert not schedule._fits(alone)
-    schedule._running.remove(computes)
-    schedule.run()
-    assert ended == ["alone"]
+    waits = checks.Check("waits", "lab", [], processors=checks.PROCESSORS, waits=True)
+    run.Schedule(
+        [waits, checks.Check("other", "unit", []), checks.Check("computes", "unit", [], computes=True)]
+    ).run()
+    assert seen[-1] == "other", "it is no background, so it waits until the two have ended"
 
 
 def test_one_that_takes_no_processor_runs_beside_two_and_not_beside_one_that_runs_alone(
@@ -147,7 +104,7 @@ def test_one_that_takes_no_processor_runs_beside_two_and_not_beside_one_that_run
 
     monkeypatch.setattr(run, "run", play)
     monkeypatch.setattr(run, "report", lambda _: None)
-    both = checks.Check("both", "lab", [], processors=checks.PROCESSORS, computing=1)
+    both = checks.Check("both", "lab", [], processors=checks.PROCESSORS, waits=True)
     none = [checks.Check(f"none {number}", "unit", [], processors=0) for number in range(2)]
     ones = [checks.Check(f"one {number}", "unit", []) for number in range(4)]
     run.Schedule([both, *none, *ones, replace(both)]).run()
