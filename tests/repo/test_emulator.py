@@ -29,6 +29,7 @@ def well():
     tell("status", "up\\n"), tell("output", "3 passed\\n"), tell("status", "exit 7\\n"), sys.exit()
 {play}
 """
+BREAKPOINT = "Oops: int3: 0000 [#2] PREEMPT SMP NOPTI"
 STALL = "Kernel panic - not syncing: RCU Stall"
 FATAL = "Kernel panic - not syncing: Fatal exception"
 FOR_EVER = "time.sleep(600)"
@@ -64,11 +65,12 @@ class Guest:
     ("first", "lives", "code"),
     [
         (f"tell('status', 'up\\n'), console({STALL!r})", 2, 7),
+        (f"tell('status', 'up\\n'), console({BREAKPOINT!r})", 2, 7),
         (f"tell('status', 'up\\n'), console({FATAL!r})", 1, 1),
         ("console('nothing that is known')", 2, 7),
         ("well()", 1, 7),
     ],
-    ids=["stalled", "fatal", "died early", "well"],
+    ids=["stalled", "breakpoint", "fatal", "died early", "well"],
 )
 def test_only_a_guest_that_broke_down_is_started_again(
     tmp_path: Path, first: str, lives: int, code: int
