@@ -28,12 +28,13 @@ from weir.formats.routeros.menus import (
     service_ports,
     services,
     tunnels,
+    unmade,
 )
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import Menu
 
 MENUS: tuple[Menu, ...] = (
-    *links.UNMADE,
+    *unmade.UNMADE,
     links.ETHERNET,
     links.BRIDGE,
     links.BOND,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/interface: ports, bridges, bonds, VLANs, and those that Weir does not have."""
+"""/interface: ports, bridges, bonds, VLANs."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ VRF = Menu(
 
 
 def finish_links(router: Router) -> None:
-    """What no command says by itself: loopbacks, and what belongs to a bridge or bond, which speaks ARP."""
+    """What no command says by itself: which bridges are loopbacks."""
     parents = {item.body["vlan"]["parent"] for item in router.interfaces() if item.body.get("vlan")}
     for item in router.interfaces():
         bridge = item.body.get("bridge")
@@ -347,60 +347,17 @@ def finish_links(router: Router) -> None:
             item.body.update(loopback={}, role="none", mac=None, arp="on", known_hosts=[])
             text = "A bridge without ports that is called so is a loopback."
             next(iter(item.lines)).note("changed", "loopback", text)
-    for master in router.interfaces():
-        of_bond = master.body.get("bond")
-        group = of_bond or master.body.get("bridge") or {}
-        for row in group.get("members", ()) or group.get("ports", ()):
-            member = router.wanted.get(("interface", row["interface"]))
-            if member is not None:
-                member.body.update(arp="on", known_hosts=[])
-                member.body.update({"mac": None} if of_bond else {})
-
-
-# -- what Weir does not have ---------------------------------------------------------------------------------
-
-_UNMADE = {
-    "pppoe-server server": "a PPPoE server",
-    "l2tp-client": "an L2TP client",
-    "l2tp-server": "an L2TP server",
-    "pptp-client": "a PPTP client",
-    "pptp-server": "a PPTP server",
-    "sstp-client": "an SSTP client",
-    "ovpn-client": "an OpenVPN client",
-    "ppp-client": "a PPP client",
-    "ipip": "an IPIP tunnel",
-    "ipipv6": "an IPIP tunnel",
-    "6to4": "a 6to4 tunnel",
-    "eoip": "an EoIP tunnel",
-    "eoipv6": "an EoIP tunnel",
-    "vrrp": "a VRRP interface",
-    "macvlan": "a macvlan",
-    "vpls": "a VPLS tunnel",
-    "wireless": "a radio",
-    "wifi": "a radio",
-    "wifiwave2": "a radio",
-    "lte": "a mobile modem",
-}
-
-
-def _unmade_menu(path: str, what: str) -> Menu:
-    def take(router: Router, row: Row) -> None:
-        name = row.given.get("name") or row.given.get("find default-name") or row.given.get("default-name")
-        if name:
-            router.unmade[name] = f"{what}, which Weir does not have"
-        row.leave_out("no-counterpart", f"It is {what}, which Weir does not have.")
-
-    return Menu(f"/interface {path}", "", take, verbs=("add", "set"), is_opaque=True)
-
-
-UNMADE = tuple(_unmade_menu(path, what) for path, what in _UNMADE.items())
 
 
 def finish_members(router: Router) -> None:
-    """What belongs to a bridge or bond has no zone of its own."""
+    """What belongs to a bridge or bond has no zone of its own and speaks no ARP; a bond's has its address."""
     below = router.members_of_links()
     for item in router.interfaces():
-        if item.id in below and item.body.get("role") not in (NO_ZONE, None):
+        if item.id not in below:
+            continue
+        master = router.wanted["interface", below[item.id]]
+        item.body.update(arp="on", known_hosts=[], **({"mac": None} if master.body.get("bond") else {}))
+        if item.body.get("role") not in (NO_ZONE, None):
             item.body["role"] = NO_ZONE
             for line in item.lines:
                 line.note(

@@ -18,7 +18,7 @@ from weir.formats.routeros.writing.script import (
     section,
     time_text,
 )
-from weir.kinds.interface import KIND
+from weir.kinds.announcing import type_of
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.links import Bridge, BridgePort
@@ -76,7 +76,7 @@ def _mac(item: Interface, key: str) -> Made:
 
 def _port(item: Interface) -> str | None:
     """What is said of a port that is there; None where that is nothing."""
-    if KIND.one_of is None or KIND.one_of.of(item).name != "ethernet":
+    if type_of(item) != "ethernet":
         return None
     _, *said = _made(item, *_mac(item, "mac-address"))
     return command(said, f"set [ find name={quoted(item.id)} ]") if said else None
