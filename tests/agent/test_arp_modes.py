@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,27 @@ def test_hosts_of_its_dhcp_server_are_known(rig: Rig) -> None:
     netns.ip(rig.client_ns, ["addr flush dev c0", f"addr add {CLIENT}/24 dev c0"])
     assert not answers(rig, ROUTER), "and by no other address"
     rig.commit(lan(), delete=[("dhcp-server", "lan")])
+
+
+@pytest.mark.parametrize("by", [{"mac": MAC}, {"client_id": f"01:{MAC}"}])
+def test_a_client_that_the_dhcp_server_blocks_is_not_known_by_anything(rig: Rig, by: dict[str, str]) -> None:
+    server = DhcpServer("lan", "lan0", ranges=("10.64.0.100-10.64.0.109",))
+    netns.ip(rig.client_ns, ["addr flush dev c0"])
+    rig.commit(lan(), server)
+    state = lambda: rig.agent.call("state", {"kind": "dhcp-server"})["objects"].get("lan", {})  # noqa: E731
+    until("Kea listens", lambda: state().get("serving"))
+    reserved = DhcpReservation("unwanted", "lan", "10.64.0.60", **by)
+    rig.commit(reserved)
+    leased = udhcpc(rig, "-x", f"0x3d:01{MAC.replace(':', '')}", mac=MAC)["ip"]
+    assert leased == reserved.address
+    netns.ip(rig.client_ns, [f"addr add {leased}/24 dev c0"])
+    rig.commit(guarded((CLIENT, MAC)))
+    assert answers(rig, ROUTER), "it is known by its lease"
+    rig.commit(replace(reserved, block=True))
+    until("its lease counts no more", lambda: not answers(rig, ROUTER))
+    netns.ip(rig.client_ns, ["addr flush dev c0", f"addr add {CLIENT}/24 dev c0"])
+    assert answers(rig, ROUTER) is ("mac" not in by), "`known_hosts` goes by MAC address"
+    rig.commit(lan(), delete=[("dhcp-reservation", "unwanted"), ("dhcp-server", "lan")])
 
 
 @pytest.mark.parametrize(("mode", "address"), [("proxy", BEYOND), ("local-proxy", "10.64.0.77")])

@@ -69,13 +69,13 @@ class Dhclient:
         text = self.duid.split(":")
         self.kept.write_text(f'default-duid "{"".join(chr(92) + "x" + item for item in text)}";\n')
 
-    def asks(self, *words: str, link: str = "c0") -> str:
+    def asks(self, *words: str, link: str = "c0", within_s: int = 12) -> str:
         """What it says when it asks once; `-r` gives the lease back."""
         pid = self._rig.folder / "dhclient6.pid"
         settings = () if "-cf" in words else ("-cf", "/dev/null")
         files = (*settings, "-lf", str(self.kept), "-pf", str(pid))
         script = () if "-sf" in words else ("-sf", "/bin/true")
-        run = ("dhclient", "-6", "-1", "-v", *script, *files, *words, link)
+        run = ("timeout", str(within_s), "dhclient", "-6", "-1", "-v", *script, *files, *words, link)
         said = as_client(self._rig, *run)
         if "-r" not in words:
             as_client(self._rig, "dhclient", "-6", "-x", "-sf", "/bin/true", *files, link)
@@ -210,6 +210,28 @@ def test_a_reservation_is_honoured_outside_the_range_and_costs_no_lease(rig: Rig
     other.asks()
     assert other.address == "2001:db8:64::43" and pid_of(rig) == before
     assert set(held) < set(addresses(rig))
+
+
+def test_a_blocked_client_gets_no_answer_and_what_it_has_counts_no_more(rig: Rig) -> None:
+    client, before = Dhclient(rig, 61), pid_of(rig)
+    client.asks()
+    held = client.address
+    assert held in addresses(rig)
+    others = [address for address in addresses(rig) if address != held]
+    blocked = Dhcpv6Reservation("unwanted", "lan", duid=client.duid, block=True)
+    rig.commit(blocked)
+    assert addresses(rig) == others and pid_of(rig) == before
+    state = learnt(rig, "dhcpv6-reservation", "unwanted")
+    assert state["leased_until"] is None and state["keeps_until"] is not None
+    words = client.asks(within_s=3)
+    assert "Confirm" in words and "Advertise" not in words and "Reply" not in words, words
+    assert "Reply" not in client.asks("-S", within_s=3), "nor settings"
+    answer = rig.explain("unwanted", "dhcpv6-reservation")
+    assert answer["agrees"] is True
+    assert any("no answer of lan for the host" in line["compiled"] for line in answer["lines"])
+    rig.commit(delete=[("dhcpv6-reservation", "unwanted")])
+    assert held in addresses(rig) and "Reply" in client.asks() and pid_of(rig) == before
+    client.asks("-r")
 
 
 def test_clients_have_names_beside_those_of_ipv4(rig: Rig) -> None:

@@ -198,6 +198,23 @@ def test_a_host_is_reserved_by_what_the_relay_says_of_its_place(rig: Rig) -> Non
     assert pid_of(rig) == pid
 
 
+@pytest.mark.parametrize("by", [{"mac": CLIENT_MAC}, {"circuit_id": "k1"}])
+def test_a_blocked_client_gets_no_answer_by_relay_nor_by_itself(rig: Rig, by: dict[str, str]) -> None:
+    held, pid = udhcpc(rig)["ip"], pid_of(rig)
+    blocked = DhcpReservation("unwanted", "far", "10.70.0.51", block=True, **by)
+    rig.commit(blocked)
+    netns.ip(rig.client_ns, [f"addr add {held}/24 dev k0", f"route add {ASKED}/32 via {RELAY}"])
+    try:
+        assert udhcpc(rig, tries=1) == {}
+        if "mac" in by:
+            assert leases(rig, CLIENT_MAC) == []
+            assert ask(rig.client_ns, (held, 68), message(3, own=held), 0.7) == (b"", "")
+    finally:
+        netns.ip(rig.client_ns, ["addr flush dev k0"])
+        rig.commit(delete=[("dhcp-reservation", "unwanted")])
+    assert udhcpc(rig)["ip"] == held and pid_of(rig) == pid
+
+
 def test_nobody_else_reaches_it(rig: Rig) -> None:
     """Who is neither in the network nor a relay agent: at the WAN, and in a LAN, which reaches everything."""
     netns.ip(rig.client_ns, ["addr add 10.64.0.2/24 dev c0", f"route add {ASKED}/32 via 10.64.0.1"])

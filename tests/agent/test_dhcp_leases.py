@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weir.backends.dhcp_leases import LeaseTable
+from weir.backends.dhcp_leases import Client, LeaseTable
 
 HEADER = (
     "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context\n"
@@ -163,3 +163,32 @@ def test_a_page_of_ten_thousand_leases_takes_milliseconds(path: Path, table: Lea
         table.found("host99")
         times_s.append(time.perf_counter() - started_s)
     assert sorted(times_s)[25] < 0.02, "also where a lease changes between two questions"
+
+
+def test_what_blocked_clients_have_is_left_out_until_they_are_blocked_no_more(
+    path: Path, table: LeaseTable, clock: Clock
+) -> None:
+    add(path, HEADER + row(7) + row(8) + row(9).replace(",,3600", ",01:02:03,7200"))
+    number, version = table.since(0)[0], table.version()
+    blocked = {
+        Client(1, "mac", "02:00:00:00:00:07"): "seven",
+        Client(1, "client", "01:02:03"): "nine",
+        Client(2, "address", "10.0.0.8"): "of another subnet",
+    }
+    table.block(path, blocked)
+    assert addresses(table) == ["10.0.0.8"] and table.version() > version
+    _, changes = table.since(number)
+    assert [(item.what, item.lease.address) for item in changes] == [
+        ("went", "10.0.0.7"),
+        ("went", "10.0.0.9"),
+    ]
+    add(path, row(7, lifetime_s=60))
+    assert addresses(table) == ["10.0.0.8"], "though Kea writes another row"
+    ends = {"seven": NOW_S + 60, "nine": NOW_S + 3600}
+    assert table.left_out(path) == ends
+    clock.now_s += 61
+    assert table.left_out(path) == {"nine": ends["nine"]}
+    table.block(path, {Client(1, "address", "10.0.0.8"): "eight"})
+    assert addresses(table) == ["10.0.0.9"] and table.left_out(path) == {"eight": NOW_S + 3600}
+    table.block(path, {})
+    assert addresses(table) == ["10.0.0.8", "10.0.0.9"] and table.left_out(path) == {}

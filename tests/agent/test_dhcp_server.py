@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -18,12 +17,12 @@ import pytest
 
 from lab import netns, process
 from tests.agent.rig import Rig, running
+from tests.agent.test_effects import foreseen
 from tests.polling import until
 from weir.backends.dhcp import DhcpBackend
 from weir.backends.kea_config import config_text
 from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.kinds.dhcp_server import DhcpOption, DhcpServer
-from weir.model.codec import to_stored_json
 from weir.model.document import Document
 from weir.model.interface import Interface
 from weir.model.links import Bridge
@@ -147,7 +146,7 @@ def test_a_reservation_is_honoured_whatever_the_client_id_and_outside_the_ranges
     (lease,) = leases(rig, words="10.64.0.30")
     assert lease["reservation"] == "desk"
     assert learnt(rig, "dhcp-reservation", "desk")["leased_until"] is not None
-    assert learnt(rig, "dhcp-reservation", "other") == {"leased_until": None}
+    assert learnt(rig, "dhcp-reservation", "other") == {"leased_until": None, "keeps_until": None}
     answer = rig.explain("desk", "dhcp-reservation")
     assert answer["agrees"] is True
 
@@ -158,19 +157,51 @@ def test_a_reservation_may_go_by_client_id(rig: Rig) -> None:
     assert given["ip"] == "10.64.0.31"
 
 
-def test_a_client_that_comes_from_elsewhere_is_told_that_its_address_is_wrong_here(rig: Rig) -> None:
-    """DHCPNAK at once (RFC 2131, 4.3.2), so that it asks for another instead of waiting."""
+def request_again(rig: Rig, address: str, mac: str) -> str:
+    """What dhclient says that asks for an address which it believes to have (RFC 2131, 3.2)."""
     kept = rig.folder / "moved.leases"
     kept.write_text(
-        'lease {\n  interface "c0";\n  fixed-address 192.168.7.7;\n  option subnet-mask 255.255.255.0;\n'
+        f'lease {{\n  interface "c0";\n  fixed-address {address};\n  option subnet-mask 255.255.255.0;\n'
         + "".join(f"  {word} 6 2037/01/01 00:00:00;\n" for word in ("renew", "rebind", "expire"))
         + "}\n"
     )
-    rig.run("ip", "link", "set", "c0", "address", "02:00:5e:10:00:04", namespace=rig.client_ns)
+    rig.run("ip", "link", "set", "c0", "address", mac, namespace=rig.client_ns)
     files = ("-cf", "/dev/null", "-lf", str(kept), "-pf", str(rig.folder / "dhclient.pid"))
-    words = as_client(rig, "dhclient", "-1", "-v", "-sf", "/bin/true", *files, "c0")
+    words = as_client(rig, "timeout", "6", "dhclient", "-1", "-v", "-sf", "/bin/true", *files, "c0")
     as_client(rig, "dhclient", "-x", "-sf", "/bin/true", *files, "c0")
+    return words
+
+
+def test_a_client_that_comes_from_elsewhere_is_told_that_its_address_is_wrong_here(rig: Rig) -> None:
+    """DHCPNAK at once (RFC 2131, 4.3.2), so that it asks for another instead of waiting."""
+    words = request_again(rig, "192.168.7.7", "02:00:5e:10:00:04")
     assert re.search(r"DHCPREQUEST for 192.168.7.7(.|\n)*DHCPNAK(.|\n)*DHCPACK of 10\.64\.0\.", words)
+
+
+def test_a_blocked_client_gets_no_answer_and_what_it_has_counts_no_more(rig: Rig) -> None:
+    mac = "02:00:5e:10:00:60"
+    held, before = udhcpc(rig, mac=mac)["ip"], pid_of(rig)
+    others = {item["address"] for item in leases(rig)} - {held}
+    blocked = DhcpReservation("unwanted", "lan", "10.64.0.60", mac=mac, block=True)
+    said = foreseen(rig, blocked)["dhcp-reservation", "unwanted"]
+    assert said["effect"] == "drops-sessions" and "gets no answer any more" in said["text"]
+    assert [item["address"] for item in leases(rig, words=mac)] == [held], "a preview takes nothing"
+    rig.commit(blocked)
+    assert {item["address"] for item in leases(rig)} == others and pid_of(rig) == before
+    state = learnt(rig, "dhcp-reservation", "unwanted")
+    assert state["leased_until"] is None and state["keeps_until"] is not None
+    words = request_again(rig, held, mac)
+    assert f"DHCPREQUEST for {held}" in words and not re.search("DHCP(ACK|NAK|OFFER)", words), words
+    assert "ip" not in udhcpc(rig, "-t", "1", mac=mac)
+    answer = rig.explain("unwanted", "dhcp-reservation")
+    assert answer["agrees"] is True
+    assert any("no answer of DHCP server lan" in line["compiled"] for line in answer["lines"])
+    rig.kill_agent()
+    rig.start_agent()
+    assert {item["address"] for item in leases(rig)} == others
+    rig.commit(replace(blocked, block=False))
+    assert [item["address"] for item in leases(rig, words=mac)] == [held]
+    assert udhcpc(rig, mac=mac)["ip"] == "10.64.0.60" and pid_of(rig) == before
 
 
 @pytest.mark.parametrize("name", ['"quoted"; drop', "<script>alert(1)</script>", "two\nlines", "a,b,c\t"])
@@ -247,14 +278,8 @@ def test_a_full_range_gives_no_more_and_a_host_is_called_as_its_lease_says(rig: 
 
 
 def test_what_is_taken_away_costs_its_clients_something_and_that_is_said_first(rig: Rig) -> None:
-    def effects(new: DhcpServer | None) -> list[dict[str, Any]]:
-        change = {"kind": "dhcp-server", "id": "lan", "new": None if new is None else to_stored_json(new)}
-        lines = [json.dumps(change).encode()]
-        found: list[dict[str, Any]] = rig.agent.call("preview", lines=("changes", lines))["effects"]
-        return found
-
-    assert effects(replace(SERVER, lease_s=7200)) == []
-    (effect,) = effects(replace(SERVER, disabled=True))
+    assert foreseen(rig, replace(SERVER, lease_s=7200)) == {}
+    (effect,) = foreseen(rig, replace(SERVER, disabled=True)).values()
     assert effect["effect"] == "resets" and "nobody on lan0 gets an address any more" in effect["text"]
 
 

@@ -102,6 +102,17 @@ def test_what_nobody_has_of_the_pool_is_rejected(rig: Rig, customer: Dhclient) -
     assert "unreachable: No route" in asks(rig, "2001:db8:10ff::1")
 
 
+def test_a_blocked_router_loses_its_route_and_has_it_again(rig: Rig, customer: Dhclient) -> None:
+    blocked = Dhcpv6Reservation("unwanted", "lan", duid=customer.duid, block=True)
+    rig.commit(blocked)
+    until("its prefix is unreachable", lambda: routed(rig, FIRST) is None)
+    assert delegated(rig) == {} and routed(rig, POOL) == "unreachable"
+    assert "Reply" not in customer.asks("-P", within_s=3)
+    rig.commit(delete=[("dhcpv6-reservation", "unwanted")])
+    until("it is routed again", lambda: routed(rig, FIRST) == own(rig))
+    assert "Reply" in customer.asks("-P") and FIRST in delegated(rig)
+
+
 def test_a_route_that_somebody_removes_is_drift_and_comes_back(rig: Rig, customer: Dhclient) -> None:
     vtysh = ("vtysh", "--vty_socket", str(rig.folder / "frr"))
     gateway, link = own(rig).split()

@@ -198,7 +198,7 @@ def test_kea_is_told_every_field() -> None:
         ntp_servers=("192.0.2.123",),
         options=(DhcpOption("tftp-server-addresses", "192.0.2.1 192.0.2.2", "addresses", always=True),),
     )
-    by_circuit = reserved(id="r2", address="192.168.88.77", mac=None, circuit_id="port 7")
+    by_circuit = reserved(id="r2", address="192.168.88.77", mac=None, circuit_id="port 7", block=True)
     (subnet,) = config(LAN, full, reserved(hostname="printer"), by_circuit)["subnet4"]
     assert [item["pool"] for item in subnet["pools"]] == ["192.168.88.10-192.168.88.20", "192.168.88.30"]
     assert (subnet["subnet"], subnet["interface"], subnet["valid-lifetime"]) == (
@@ -215,7 +215,7 @@ def test_kea_is_told_every_field() -> None:
     ]
     assert subnet["reservations"] == [
         {"hw-address": MAC, "ip-address": "192.168.88.9", "hostname": "printer"},
-        {"circuit-id": b"port 7".hex(), "ip-address": "192.168.88.77"},
+        {"circuit-id": b"port 7".hex(), "ip-address": "192.168.88.77", "client-classes": ["DROP"]},
     ]
 
 

@@ -163,6 +163,23 @@ def test_a_host_and_an_address_are_reserved_once_and_by_a_server_that_gives_addr
     assert subnet["reservations"] == [{"duid": DESK.duid, "ip-addresses": ["2001:db8:64::10"]}]
 
 
+def test_who_is_blocked_is_told_to_kea_for_the_interface_of_its_server() -> None:
+    other = replace(LAN, id="lan1", addresses=("2001:db8:65::1/64",))
+    both = [replace(DESK, id=name, server=name, address=None, block=True) for name in ("lan", "two")]
+    servers = [SERVER, replace(SERVER, id="two", interface="lan1", mode="stateless")]
+    specs = [*DHCP6.wanted(Document((LAN, other, *servers, *both))).values()]
+    told = json.loads(config6_text(specs, {"lan0": 7, "lan1": 8}, Path("/s"), Path("/data/l.csv")))["Dhcp6"]
+    assert told["early-global-reservations-lookup"] is True
+    assert told["reservations"] == [
+        {"duid": DESK.duid, "client-classes": ["blocked by lan", "blocked by two"]}
+    ]
+    assert told["client-classes"][-1] == {
+        "name": "DROP",
+        "test": "(member('blocked by lan') and pkt.iface == 'lan0') or "
+        "(member('blocked by two') and pkt.iface == 'lan1')",
+    }
+
+
 # -- prefixes for routers behind ---------------------------------------------------------------------------
 
 
@@ -205,6 +222,7 @@ def test_pools_of_two_servers_do_not_meet() -> None:
         ({"prefix": "2001:db8:1000:4200::/56"}, None),
         ({"prefix": "2001:db8:3000::/48", "address": "::10"}, None),
         ({}, "nothing-reserved"),
+        ({"block": True}, None),
         ({"prefix": "2001:db8:1000:4200::/60"}, "not-of-the-pool"),
         ({"prefix": "2001:db8:3000::/47"}, "bad-prefix-length"),
         ({"prefix": "2001:db8:64::/56"}, "prefix-taken"),

@@ -13,6 +13,7 @@ from weir.adapters.kea import UDP_CAPABILITIES
 from weir.adapters.kea_leases import Lease
 from weir.backends.backend import Comparison, Look
 from weir.backends.daemons import DaemonDifference, DaemonState
+from weir.backends.dhcp_leases import Client
 from weir.backends.kea import KeaBackend
 from weir.backends.kea_config import config_text, servers_of, subnet_id
 from weir.kinds.dhcp_server import DhcpServer
@@ -37,11 +38,23 @@ class DhcpBackend(KeaBackend[Wanted]):
     def text(self, wanted: Wanted, links: Mapping[str, int]) -> str:
         return config_text(wanted, links, self._kea.socket, self._kea.leases)
 
+    def blocked(self, wanted: Wanted) -> Mapping[Client, str]:
+        """A lease of IPv4 says the MAC address of its host alone, as Kea keeps no client id that it does not
+        look at (`match-client-id`), and no port of a switch. Of such hosts the reserved address is meant."""
+        numbers = {spec.id: subnet_id(spec.network) for spec in servers_of(wanted)}
+        found: dict[Client, str] = {}
+        for spec in wanted.values():
+            if isinstance(spec, ReservationSpec) and spec.block:
+                number = numbers[spec.server]
+                by_mac = Client(number, "mac", bytes.fromhex(spec.value).hex(":"))
+                at = by_mac if spec.by == "hw-address" else Client(number, "address", spec.address)
+                found[at] = spec.id
+        return found
+
     # -- what it costs ---------------------------------------------------------------------------------------
 
     def effects(self, look: Look[DaemonState, Wanted, DaemonDifference]) -> Iterator[Effect]:
         """Leases stay. A host whose address is not given any more gets another when it renews its lease."""
-        yield from super().effects(look)
         for spec in look.delta.removed:
             if isinstance(spec, ServerSpec):
                 text = f"nobody {spec.where} gets an address any more; leases hold until they end"
@@ -50,6 +63,10 @@ class DhcpBackend(KeaBackend[Wanted]):
             if isinstance(old, ServerSpec) and old.network != new.network:
                 text = f"clients {new.where} get other addresses when they renew theirs"
                 yield Effect("dhcp-server", new.id, "resets", text)
+            elif isinstance(new, ReservationSpec) and new.block:
+                if not isinstance(old, ReservationSpec) or not old.block:
+                    text = "the host gets no answer any more, and its address ends with the lease that it has"
+                    yield Effect("dhcp-reservation", new.id, "drops-sessions", text)
             elif isinstance(old, ReservationSpec) and old.address != new.address:
                 text = f"the host gets {new.address} when it renews {old.address}"
                 yield Effect("dhcp-reservation", new.id, "resets", text)
@@ -92,13 +109,19 @@ class DhcpBackend(KeaBackend[Wanted]):
     def learn_reservations(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
         """As `learn`, of reservations."""
         try:
-            leases = self.leases.held()
+            leases, left = self.leases.held(), self.left_to_blocked()
         except Problem:
             return {}
         wanted = self._wanted
         names = wanted if ids is None else (f"reservation {name}" for name in ids)
         specs = [spec for spec in map(wanted.get, names) if isinstance(spec, ReservationSpec)]
-        return {spec.id: {"leased_until": _until(leases.get(spec.address), spec)} for spec in specs}
+        return {
+            spec.id: {
+                "leased_until": _until(leases.get(spec.address), spec),
+                "keeps_until": left.get(spec.id),
+            }
+            for spec in specs
+        }
 
     def _has_socket(self, spec: ServerSpec) -> bool:
         return socket.if_nametoindex(spec.ifname) in self._kea.listens_on()

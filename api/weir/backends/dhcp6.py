@@ -15,8 +15,9 @@ from weir.adapters.kea import UDP_CAPABILITIES
 from weir.adapters.kea_leases import Lease
 from weir.backends.backend import Comparison, Look, Topic
 from weir.backends.daemons import DaemonDifference, DaemonState
+from weir.backends.dhcp_leases import Client
 from weir.backends.kea import KeaBackend
-from weir.backends.kea6_config import config6_text
+from weir.backends.kea6_config import config6_text, subnet_ids
 from weir.backends.kea_config import subnet_id
 from weir.kinds.dhcp6_pools import PoolState
 from weir.kinds.dhcp6_server import MAX_SHOWN_POOLS, Dhcpv6Server
@@ -42,9 +43,17 @@ class Dhcp6Backend(KeaBackend[Wanted]):
     def text(self, wanted: Wanted, links: Mapping[str, int]) -> str:
         return config6_text(self.served(wanted), links, self._kea.socket, self._kea.leases)
 
+    def blocked(self, wanted: Wanted) -> Mapping[Client, str]:
+        return {
+            Client(number, "client" if one.by == "duid" else "mac", one.value): one.id
+            for spec in wanted.values()
+            for number in subnet_ids(spec)
+            for one in spec.reserved
+            if one.block
+        }
+
     def effects(self, look: Look[DaemonState, Wanted, DaemonDifference]) -> Iterator[Effect]:
         """Leases stay. A client whose address is not given any more gets another when it renews it."""
-        yield from super().effects(look)
         for spec in look.delta.removed:
             text = f"nobody on {spec.ifname} gets an IPv6 address any more; leases hold until they end"
             yield Effect("dhcpv6-server", spec.id, "resets", text)
@@ -54,6 +63,11 @@ class Dhcp6Backend(KeaBackend[Wanted]):
                 yield Effect("dhcpv6-server", new.id, "resets", text)
             before = {} if old is None else {one.id: one for one in old.reserved}
             for one in new.reserved:
+                if one.block:
+                    if one.id not in before or not before[one.id].block:
+                        text = "the host gets no answer any more, and what it has ends with its lease"
+                        yield Effect("dhcpv6-reservation", one.id, "drops-sessions", text)
+                    continue
                 if one.id in before and before[one.id].end != one.end and one.end is not None:
                     text = f"the host gets {new.address_of(one.end)} when it renews its address"
                     yield Effect("dhcpv6-reservation", one.id, "resets", text)
@@ -118,11 +132,14 @@ class Dhcp6Backend(KeaBackend[Wanted]):
     def learn_reservations(self, ids: Collection[str] | None) -> Mapping[str, Mapping[str, Any]]:
         """As `learn`, of reservations."""
         try:
-            leases = self.leases.held()
+            leases, left = self.leases.held(), self.left_to_blocked()
         except Problem:
             return {}
         return {
-            one.id: {"leased_until": _until(_lease_of(leases, spec, one), one)}
+            one.id: {
+                "leased_until": _until(_lease_of(leases, spec, one), one),
+                "keeps_until": left.get(one.id),
+            }
             for spec in self._wanted.values()
             for one in spec.reserved
             if ids is None or one.id in ids

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leases that the router's DHCP servers gave: held ready for lists, searches and events."""
+"""The leases that the router's DHCP servers gave: held ready for lists, searches and events.
+
+Kea takes no lease back, and there is no message by which it could. Those of clients that are blocked are
+left out here, so that nothing that follows leases knows these clients by them.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,15 @@ Place = tuple[int, int, str]
 """Where an address or a prefix is among others: all of IPv4 before IPv6."""
 
 
+class Client(NamedTuple):
+    """Whose leases of one subnet are meant: who has this MAC address (`mac`), who calls itself so (`client`),
+    bytes with colons either, or who has this address."""
+
+    subnet_id: int
+    by: Literal["mac", "client", "address"]
+    value: str
+
+
 class LeaseChange(NamedTuple):
     """`number` counts all changes since the agent's start."""
 
@@ -34,7 +47,10 @@ class LeaseTable:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """Without leases until it is told what to follow."""
-        self._files: list[LeaseFile] = []
+        self._files: dict[Path, LeaseFile] = {}
+        self._blocked: dict[Path, Mapping[Client, str]] = {}
+        self._is_stale = False
+        """Whether others are blocked than when leases were looked at last."""
         self._clock = clock
         self._lock = threading.Lock()
         self._held: dict[Place, tuple[str, Lease]] = {}
@@ -51,7 +67,26 @@ class LeaseTable:
     def follow(self, path: Path) -> None:
         """The leases of one more Kea. Of two that know an address the lease that ends last counts."""
         with self._lock:
-            self._files.append(LeaseFile(path))
+            self._files[path] = LeaseFile(path)
+
+    def block(self, path: Path, blocked: Mapping[Client, str]) -> None:
+        """From now on leave out what these clients have of a Kea; each is named by its reservation."""
+        with self._lock:
+            self._is_stale |= self._blocked.get(path, {}) != blocked
+            self._blocked[path] = blocked
+
+    def left_out(self, path: Path) -> Mapping[str, int]:
+        """When the last lease that a blocked client has of a Kea ends, in seconds since 1970, by reservation.
+        Raises `Unavailable`."""
+        found: dict[str, int] = {}
+        with self._lock:
+            self._follow()
+            now_s = self._clock()
+            for lease in self._files[path].held.values() if self._blocked.get(path) else ():
+                name = self._blocker(path, lease)
+                if name is not None and lease.expires_s > now_s:
+                    found[name] = max(lease.expires_s, found.get(name, 0))
+        return found
 
     def version(self) -> int:
         """A number that changes with whatever `held` answers. Raises `Unavailable`."""
@@ -81,9 +116,12 @@ class LeaseTable:
 
     def _follow(self) -> None:
         try:
-            touched = {address for file in self._files for address in file.follow()}
+            touched = {address for file in self._files.values() for address in file.follow()}
         except OSError as error:
             raise Unavailable(f"the leases cannot be read: {error.strerror}", code="no-leases") from error
+        if self._is_stale:
+            touched.update(address for file in self._files.values() for address in file.held)
+            self._is_stale = False
         now_s = self._clock()
         while self._ends and self._ends[0][0] <= now_s:
             touched.add(heapq.heappop(self._ends)[1])
@@ -94,8 +132,21 @@ class LeaseTable:
         self._is_first = False
 
     def _latest(self, address: str) -> Lease | None:
-        found = [file.held[address] for file in self._files if address in file.held]
+        held = ((path, file.held.get(address)) for path, file in self._files.items())
+        found = (lease for path, lease in held if lease is not None and self._blocker(path, lease) is None)
         return max(found, key=lambda lease: lease.expires_s, default=None)
+
+    def _blocker(self, path: Path, lease: Lease) -> str | None:
+        """The reservation that blocks who has it."""
+        blocked = self._blocked.get(path)
+        if not blocked:
+            return None
+        clients = (
+            Client(lease.subnet_id, "mac", lease.mac),
+            Client(lease.subnet_id, "client", lease.client_id),
+            Client(lease.subnet_id, "address", lease.address),
+        )
+        return next((blocked[client] for client in clients if client in blocked), None)
 
     def _put(self, place: Place, lease: Lease | None) -> None:
         _, before = self._held.get(place, ("", None))

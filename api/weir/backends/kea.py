@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import socket
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from weir.adapters.daemon import Daemon, Program
 from weir.adapters.kea import CAPABILITIES, Kea
-from weir.backends.backend import Topic
+from weir.backends.backend import Look, Topic
 from weir.backends.daemons import SETTLED_S, DaemonBackend, DaemonDifference, DaemonState
-from weir.backends.dhcp_leases import LeaseTable
+from weir.backends.dhcp_leases import Client, LeaseTable
 from weir.backends.kea_config import links_of, tag_of, without_subnets_on
+from weir.model.moment import moment
 from weir.model.problem import Problem
+from weir.parts.effect import Effect
 from weir.parts.part import Part
 
 CONF = "kea.conf"
@@ -84,6 +86,10 @@ class KeaBackend(DaemonBackend[W]):
     def text(self, wanted: W, links: Mapping[str, int]) -> str:
         """Its file; `links` are the indexes of the interfaces that are there, by name."""
 
+    @abstractmethod
+    def blocked(self, wanted: W) -> Mapping[Client, str]:
+        """Whose leases count no more, by what blocks them."""
+
     # -- what it has -----------------------------------------------------------------------------------------
 
     def read(self) -> DaemonState:
@@ -92,7 +98,9 @@ class KeaBackend(DaemonBackend[W]):
 
     def files(self, wanted: W) -> Mapping[str, str]:
         """None while no interface of a server is there."""
-        self._wanted = wanted
+        if self._wanted is not wanted:
+            self._wanted = wanted
+            self.leases.block(self._kea.leases, self.blocked(wanted))
         servers = self.served(wanted)
         links = {spec.ifname: self._links[spec.ifname] for spec in servers if spec.ifname in self._links}
         if not links:
@@ -136,7 +144,16 @@ class KeaBackend(DaemonBackend[W]):
             self._kea.ask("config-set", without_subnets_on(text, unknown), SETTLED_S)
         self._kea.ask("config-set", text, SETTLED_S)
 
+    def effects(self, look: Look[DaemonState, W, DaemonDifference]) -> Iterator[Effect]:
+        """A Kea that runs takes whatever its file says: what a change costs is told without one."""
+        return iter(())
+
     # -- what it says ----------------------------------------------------------------------------------------
+
+    def left_to_blocked(self) -> Mapping[str, str]:
+        """Until when a client that is blocked may go on with what it has, by reservation. Raises
+        `Unavailable`."""
+        return {name: moment(end_s * 1000) for name, end_s in self.leases.left_out(self._kea.leases).items()}
 
     def is_heard(self, spec: Any) -> bool | None:
         """Whether Kea has a socket for it; None when it cannot be found out."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from weir.backends.kea_config import Json, awaiting, kept, subnet_id, tagged
+from weir.backends.kea_config import DROP, Json, awaiting, kept, subnet_id, tagged
 from weir.model.prefix import parse_prefix
 from weir.parts.dhcp6 import Pool, Reserved, Server6Spec
 
@@ -36,6 +36,7 @@ def config6_text(servers: Sequence[Server6Spec], links: Mapping[str, int], socke
             **kept("kea-dhcp6", socket, leases),
             "data-directory": str(leases.parent),
             "host-reservation-identifiers": ["duid", "hw-address"],
+            **_blocking(here),
             "subnet6": [subnet for subnets in alone for subnet in subnets],
             "shared-networks": [
                 {"name": subnets[0]["interface"], "interface": subnets[0]["interface"], "subnet6": subnets}
@@ -43,6 +44,38 @@ def config6_text(servers: Sequence[Server6Spec], links: Mapping[str, int], socke
             ],
         },
     )
+
+
+def subnet_ids(spec: Server6Spec) -> frozenset[int]:
+    """The numbers of what it gives leases of."""
+    own = () if spec.network is None else (subnet_id(spec.network),)
+    return frozenset((*own, *map(_pool_id, spec.prefix_pools)))
+
+
+def _pool_id(pool: Pool) -> int:
+    """It says its prefixes' length as well: those that were given before would be prolonged."""
+    return subnet_id(f"{pool.prefix} {pool.length}")
+
+
+def _blocking(servers: Sequence[Server6Spec]) -> Json:
+    """Who is not answered, and where. Classes of reservations of a subnet come too late in a shared network
+    (`Dhcpv6Srv::initContext` of src/bin/dhcp6/dhcp6_srv.cc), so these are looked up before it is chosen."""
+    classes: dict[tuple[str, str], list[str]] = {}
+    tests: dict[str, str] = {}
+    for spec in servers:
+        for one in spec.reserved:
+            if one.block:
+                name = f"blocked by {spec.id}"
+                classes.setdefault((one.by, one.value), []).append(name)
+                tests[name] = f"(member('{name}') and pkt.iface == '{spec.ifname}')"
+    if not tests:
+        return {}
+    dropped = {"name": DROP, "test": " or ".join(tests.values())}
+    return {
+        "early-global-reservations-lookup": True,
+        "client-classes": [*({"name": name} for name in tests), dropped],
+        "reservations": [{by: value, "client-classes": named} for (by, value), named in classes.items()],
+    }
 
 
 def _subnets(spec: Server6Spec) -> list[Json]:
@@ -69,10 +102,9 @@ def _reserved_beside_pools(spec: Server6Spec) -> Iterator[Reserved]:
 
 
 def _subnet_of(spec: Server6Spec, pool: Pool) -> Json:
-    """Its number says its prefixes' length as well: those that were given before would be prolonged."""
     network, _, bits = pool.prefix.partition("/")
     return {
-        "id": subnet_id(f"{pool.prefix} {pool.length}"),
+        "id": _pool_id(pool),
         "subnet": pool.prefix,
         **_common(spec, pool.preferred_s, pool.valid_s),
         "pd-pools": [{"prefix": network, "prefix-len": int(bits), "delegated-len": pool.length}],

@@ -29,6 +29,9 @@ _REMEMBER_S = 86_400
 _PROBATION_S = 3600
 """For so long an address is left alone that a client found in use. With Kea's own day one client could
 use up a range until tomorrow."""
+DROP = "DROP"
+"""The class of packets that Kea does not look at. It may be a reservation's own where no shared network lets
+Kea go on to another subnet (`Dhcpv4Exchange` of src/bin/dhcp4/dhcp4_srv.cc, since 1.9.8)."""
 _LAST_ID = 2**32 - 2
 _NOT_OF_NAMES = "[^A-Za-z0-9._-]"
 
@@ -196,4 +199,5 @@ def _options(spec: ServerSpec) -> list[Json]:
 def _reservation(spec: ReservationSpec) -> Json:
     value = bytes.fromhex(spec.value).hex(":") if spec.by == "hw-address" else spec.value
     named = {} if spec.hostname is None else {"hostname": spec.hostname}
-    return {spec.by: value, "ip-address": spec.address, **named}
+    blocks = {"client-classes": [DROP]} if spec.block else {}
+    return {spec.by: value, "ip-address": spec.address, **named, **blocks}

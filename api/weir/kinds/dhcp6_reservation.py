@@ -8,26 +8,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Comment, Flag, HostName, HostPart, Mac, Moment, Prefix, Ref, Text
+from weir.fields import OBJECT_IDS, Comment, HostName, HostPart, Mac, Prefix, Ref, Text
 from weir.kinds.declaration import Declaration
 from weir.kinds.dhcp6_pools import LONGEST_BITS, SHORTEST_BITS, meet, taken_by
 from weir.kinds.dhcp6_server import Dhcpv6Server, end_of, length_of, taken_ends
-from weir.model.address import is_dns_name
-from weir.model.objects import ConfigObject, Kind
+from weir.kinds.reservations import MAX_ID_BYTES, STATE, Blocked, Disabled, Reservation, each_once, has_a_name
+from weir.model.objects import Kind
 from weir.model.prefix import parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning
 from weir.model.unique import one_for_each
 
-MAX_DUID_BYTES = 128
+MAX_DUID_BYTES = MAX_ID_BYTES
 """A type and at most 128 bytes (RFC 8415, 11.1), of which Kea takes 128 in all."""
 _DUID = re.compile(r"(?:0x)?([0-9a-f]{2}(?::?[0-9a-f]{2})*)", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Dhcpv6Reservation(ConfigObject):
-    """An address or a prefix, or both, that one host gets and no other. Exactly one of `duid` and `mac` says
-    which host."""
+class Dhcpv6Reservation(Reservation):
+    """An address or a prefix, or both, that one host gets and no other, or who gets no answer. Exactly one of
+    `duid` and `mac` says which host."""
 
     kind: ClassVar[Kind] = "dhcpv6-reservation"
     id: str
@@ -73,8 +73,9 @@ class Dhcpv6Reservation(ConfigObject):
             example="printer",
         ),
     ] = None
+    block: Blocked = False
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="It is kept, and reserves nothing.")] = False
+    disabled: Disabled = False
 
     @property
     def name(self) -> str:
@@ -100,13 +101,13 @@ def says_who(_view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:
     elif item.identifier is None:
         text = f"must be 3 to {MAX_DUID_BYTES} bytes in hexadecimal, such as 00:03:00:01:02:00:5e:10:00:01"
         yield error("bad-identifier", item, "duid", text)
-    if item.hostname is not None and not is_dns_name(item.hostname):
-        yield error("no-name", item, "hostname", f"{item.hostname} is an address, and no name of a host")
+    yield from has_a_name(item)
 
 
 def says_what(_view: View, item: Dhcpv6Reservation) -> Iterator[Finding]:
-    if item.address is None and item.prefix is None:
-        yield error("nothing-reserved", item, "address", "an address, a prefix or both are reserved")
+    if item.address is None and item.prefix is None and not item.block:
+        text = "an address, a prefix or both are reserved, or the host is blocked"
+        yield error("nothing-reserved", item, "address", text)
 
 
 def prefix_fits(view: View, item: Dhcpv6Reservation, text_: str, server: Dhcpv6Server) -> Iterator[Finding]:
@@ -156,13 +157,14 @@ KIND = Declaration(
     short="dhcpv6-reservation",
     about="Hosts whose IPv6 address by DHCP always has the same end, and routers that get the same prefix.",
     ids=replace(OBJECT_IDS, assigned="r"),
-    columns=("address", "prefix", "duid", "mac", "server", "leased_until", "comment"),
+    columns=("address", "prefix", "duid", "mac", "server", "leased_until", "block", "comment"),
     named_by="address",
     argument="reservation_id",
     area="Services",
     purpose="A reservation gives a host an address with the same end always, whatever its network is, "
-    "or a router behind the same prefix. The page Leases makes one of a lease.",
-    state={"leased_until": Moment(help="Until when the host has its address; nothing while it has none.")},
+    "or a router behind the same prefix, or no answer at all where it is blocked. The page Leases makes one "
+    "of a lease.",
+    state=STATE,
     rules=(
         Rule("says-what", "dhcpv6-reservation", says_what, own("dhcpv6-reservation"), True),
         Rule("says-which-host", "dhcpv6-reservation", says_who, own("dhcpv6-reservation"), True),
@@ -173,22 +175,7 @@ KIND = Declaration(
             all_after("dhcpv6-reservation", "dhcpv6-server", "interface", "static-route"),
             True,
         ),
-        one_for_each(
-            Dhcpv6Reservation,
-            "one IPv6 address for each host",
-            key=lambda item: None if item.disabled or not item.identifier else (item.server, item.identifier),
-            code="host-twice",
-            field="duid",
-            says=lambda item, first: f"reservation {first.id} has {first.name} for this host already",
-        ),
-        one_for_each(
-            Dhcpv6Reservation,
-            "one host for each IPv6 address",
-            key=lambda item: None if item.disabled or not item.address else (item.server, item.address),
-            code="address-twice",
-            field="address",
-            says=lambda item, first: f"{item.address} is reserved already, by reservation {first.id}",
-        ),
+        *each_once(Dhcpv6Reservation, "IPv6 address", "duid"),
         one_for_each(
             Dhcpv6Reservation,
             "one router for each prefix",

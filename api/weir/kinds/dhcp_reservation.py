@@ -8,26 +8,22 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from typing import Annotated, ClassVar
 
-from weir.fields import OBJECT_IDS, Comment, Flag, Host, HostName, Mac, Moment, Ref, Text
+from weir.fields import OBJECT_IDS, Comment, Host, HostName, Mac, Ref, Text
 from weir.kinds.declaration import Declaration
 from weir.kinds.dhcp_server import DhcpServer, network_of
-from weir.model.address import is_dns_name
+from weir.kinds.reservations import MAX_ID_BYTES, STATE, Blocked, Disabled, Reservation, each_once, has_a_name
 from weir.model.dhcp_options import identifier_bytes
 from weir.model.document import Change
 from weir.model.interface import Interface
-from weir.model.objects import ConfigObject, Kind
+from weir.model.objects import Kind
 from weir.model.problem import Finding, Invalid
 from weir.model.rule import Rule, View, caused_by, differs, error, own
-from weir.model.unique import one_for_each
-
-MAX_ID_BYTES = 128
-"""Kea's bound."""
 
 
 @dataclass(frozen=True, slots=True)
-class DhcpReservation(ConfigObject):
-    """An address that one host gets and no other. Exactly one of `mac`, `client_id` and `circuit_id` says
-    which host."""
+class DhcpReservation(Reservation):
+    """An address that one host gets and no other, or that is kept from a host that is blocked. Exactly one of
+    `mac`, `client_id` and `circuit_id` says which host."""
 
     kind: ClassVar[Kind] = "dhcp-reservation"
     id: str
@@ -64,8 +60,9 @@ class DhcpReservation(ConfigObject):
         str | None,
         HostName(label="Host name", help="The name that the host is told.", example="printer"),
     ] = None
+    block: Blocked = False
     comment: Comment = ""
-    disabled: Annotated[bool, Flag(help="It is kept, and reserves nothing.")] = False
+    disabled: Disabled = False
 
     @property
     def name(self) -> str:
@@ -108,8 +105,7 @@ def says_who(_view: View, item: DhcpReservation) -> Iterator[Finding]:
     elif item.identifier is None or len(item.identifier[1]) > 2 * MAX_ID_BYTES:
         text = f"must be 1 to {MAX_ID_BYTES} bytes: a text, or hexadecimal digits such as 01:02:5e"
         yield error("bad-identifier", item, given[0], text)
-    if item.hostname is not None and not is_dns_name(item.hostname):
-        yield error("no-name", item, "hostname", f"{item.hostname} is an address, and no name of a host")
+    yield from has_a_name(item)
 
 
 def fits_its_server(view: View, item: DhcpReservation) -> Iterator[Finding]:
@@ -155,11 +151,6 @@ def _with_its_server(view: View, change: Change) -> Iterator[str]:
         yield from view.document.of_kind("dhcp-reservation")
 
 
-def _host_of(item: DhcpReservation) -> tuple[str, ...] | None:
-    found = None if item.disabled else item.identifier
-    return None if found is None else (item.server, *found)
-
-
 KIND = Declaration(
     DhcpReservation,
     singular="DHCP reservation",
@@ -167,30 +158,16 @@ KIND = Declaration(
     short="dhcp-reservation",
     about="Hosts that always get the same address (static leases of `/ip dhcp-server lease` of RouterOS).",
     ids=replace(OBJECT_IDS, assigned="r"),
-    columns=("address", "mac", "hostname", "server", "leased_until", "comment"),
+    columns=("address", "mac", "hostname", "server", "leased_until", "block", "comment"),
     named_by="address",
     argument="reservation_id",
     area="Services",
-    purpose="A reservation gives a host the same address always. The page Leases makes one of a lease.",
-    state={"leased_until": Moment(help="Until when the host has its address; nothing while it has none.")},
+    purpose="A reservation gives a host the same address always, or no answer at all where it is blocked. "
+    "The page Leases makes one of a lease.",
+    state=STATE,
     rules=(
         Rule("says-who", "dhcp-reservation", says_who, own("dhcp-reservation"), True),
         Rule("fits-its-server", "dhcp-reservation", fits_its_server, _with_its_server, True),
-        one_for_each(
-            DhcpReservation,
-            "one address for each host",
-            key=_host_of,
-            code="host-twice",
-            field="mac",
-            says=lambda item, first: f"reservation {first.id} has {first.address} for this host already",
-        ),
-        one_for_each(
-            DhcpReservation,
-            "one host for each address",
-            key=lambda item: None if item.disabled else (item.server, item.address),
-            code="address-twice",
-            field="address",
-            says=lambda item, first: f"{item.address} is reserved already, by reservation {first.id}",
-        ),
+        *each_once(DhcpReservation, "address", "mac"),
     ),
 )

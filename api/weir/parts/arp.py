@@ -32,7 +32,7 @@ Wanted = Mapping[str, ArpSpec]
 class ArpPart(EntriesPart[ArpSpec]):
     name, what = "arp", "ARP"
     made_of = frozenset(("interface", "dhcp-server", "dhcp-reservation", "dns"))
-    after = ("network", "bridges", "bonds")
+    after = ("network", "bridges", "bonds", "dhcp")  # whose lease counts is known
 
     def key(self, entry: ArpSpec) -> str:
         return entry.ifname
@@ -57,18 +57,31 @@ class ArpPart(EntriesPart[ArpSpec]):
 
 
 def _known(items: list[Interface], document: Document) -> dict[str, ArpSpec]:
+    """Who is blocked by a DHCP server is not known on its interface, though `known_hosts` may name it."""
     servers = [spec for spec in DHCP.servers(document).values() if isinstance(spec, ServerSpec)]
     at = {spec.id: spec.ifname for spec in servers}
     reserved: dict[str, list[tuple[str, str]]] = {}
+    blocked: dict[str, set[str]] = {}
     for one in document.every(DhcpReservation):
-        if one.mac is not None and not one.disabled and one.server in at:
+        if one.mac is None or one.disabled or one.server not in at:
+            continue
+        if one.block:
+            blocked.setdefault(at[one.server], set()).add(one.mac)
+        else:
             reserved.setdefault(at[one.server], []).append((one.address, one.mac))
     return {
         item.id: ArpSpec(
             item.id,
             GUARDED,
             tuple(
-                sorted({*reserved.get(item.id, ()), *((one.address, one.mac) for one in item.known_hosts)})
+                sorted(
+                    (address, mac)
+                    for address, mac in {
+                        *reserved.get(item.id, ()),
+                        *((one.address, one.mac) for one in item.known_hosts),
+                    }
+                    if mac not in blocked.get(item.id, ())
+                )
             ),
             tuple(spec.network for spec in servers if spec.ifname == item.id),
         )

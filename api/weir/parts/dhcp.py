@@ -74,7 +74,7 @@ class ServerSpec:
 @dataclass(frozen=True, slots=True)
 class ReservationSpec:
     """`by` is what tells the host (`hw-address`, `client-id`, `circuit-id`), `value` its bytes as hexadecimal
-    digits."""
+    digits. Who is to `block` is not answered, and the address is kept."""
 
     id: str
     server: str
@@ -82,6 +82,7 @@ class ReservationSpec:
     value: str
     address: str
     hostname: str | None
+    block: bool = False
 
     @property
     def name(self) -> str:
@@ -134,7 +135,10 @@ class DhcpPart(EntriesPart[Spec]):
 
     def text(self, old: Spec | None, new: Spec) -> str:
         if isinstance(new, ReservationSpec):
-            return f"{new.address} for the host with {new.by} {new.value}, by DHCP server {new.server}"
+            host = f"the host with {new.by} {new.value}"
+            if new.block:
+                return f"no answer of DHCP server {new.server} for {host}, and {new.address} for nobody"
+            return f"{new.address} for {host}, by DHCP server {new.server}"
         ranges = ", ".join(map(span_text, new.spans))
         said = f"server {new.id} on {new.ifname}: {ranges} of {new.network}, gateway {new.gateway}"
         return f"{said}, for {', '.join(new.relays)}" if new.relays else said
@@ -208,7 +212,7 @@ def _reservation(item: DhcpReservation, servers: Mapping[str, Any]) -> Reservati
     identifier = item.identifier
     if item.disabled or identifier is None or f"server {item.server}" not in servers:
         return None
-    return ReservationSpec(item.id, item.server, *identifier, item.address, item.hostname)
+    return ReservationSpec(item.id, item.server, *identifier, item.address, item.hostname, item.block)
 
 
 def questions_of_relays(document: Document) -> Iterator[PacketRule]:

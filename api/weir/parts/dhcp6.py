@@ -28,7 +28,7 @@ GROUP = "ff02::1:2/128"
 class Reserved(NamedTuple):
     """`by` is what tells the host (`duid`, `hw-address`), `value` its bytes in hexadecimal with colons; `end`
     is what of its address is behind the network, `prefix` what a router is delegated; None of what it is not
-    given."""
+    given. Who is to `block` is not answered, and both are kept."""
 
     id: str
     by: str
@@ -36,6 +36,7 @@ class Reserved(NamedTuple):
     end: int | None
     prefix: str | None
     hostname: str | None
+    block: bool = False
 
 
 class Origin(NamedTuple):
@@ -166,7 +167,10 @@ class Dhcp6Part(EntriesPart[Server6Spec]):
                 if one.id == item.id:
                     given = ([] if one.end is None else [str(IPv6Address(one.end))]) + [one.prefix or ""]
                     what = " and ".join(filter(None, given))
-                    yield f"{what} for the host with {one.by} {one.value}, by {item.server}"
+                    host = f"the host with {one.by} {one.value}"
+                    kept = f", and {what} for nobody" if what else ""
+                    blocked = f"no answer of {item.server} for {host}{kept}"
+                    yield blocked if one.block else f"{what} for {host}, by {item.server}"
 
     def text(self, old: Server6Spec | None, new: Server6Spec) -> str:
         where = f"server {new.id} on {new.ifname}"
@@ -192,6 +196,7 @@ def _reserved(document: Document) -> dict[str, list[Reserved]]:
                     None if item.address is None else end_of(item.address),
                     item.prefix,
                     item.hostname,
+                    item.block,
                 )
             )
     return found
@@ -219,10 +224,10 @@ def _server(item: Dhcpv6Server, document: Document, reserved: tuple[Reserved, ..
 
 
 def _given(item: Dhcpv6Server, reserved: tuple[Reserved, ...]) -> tuple[Reserved, ...]:
-    """Of a server that gives no addresses the prefixes alone."""
+    """Of a server that gives no addresses the prefixes alone, and who is blocked."""
     if item.gives_addresses:
         return reserved
-    return tuple(one._replace(end=None) for one in reserved if one.prefix is not None)
+    return tuple(one._replace(end=None) for one in reserved if one.prefix is not None or one.block)
 
 
 def questions_of_clients(document: Document) -> Iterator[PacketRule]:

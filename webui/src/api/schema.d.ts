@@ -12770,6 +12770,8 @@ export interface components {
         DhcpReservationStateFields: {
             /** @description Until when the host has its address; nothing while it has none. */
             leased_until: string | null;
+            /** @description Of a blocked host: until when it may go on with what it got before; nothing where it has none. */
+            keeps_until: string | null;
         };
         DhcpReservationState: {
             id: string;
@@ -12788,6 +12790,7 @@ export interface components {
             client_id: string | null;
             circuit_id: string | null;
             hostname: string | null;
+            block: boolean;
             comment: string;
             disabled: boolean;
             etag: string;
@@ -12825,12 +12828,17 @@ export interface components {
              */
             hostname: string | null;
             /**
+             * @description The host gets no answer of this server, and nobody else gets what is reserved for it. A lease that it has counts no more; the host itself may go on with its address until that ends.
+             * @default false
+             */
+            block: boolean;
+            /**
              * @description A note for people.
              * @default
              */
             comment: string;
             /**
-             * @description It is kept, and reserves nothing.
+             * @description It is kept, and neither reserves nor blocks anything.
              * @default false
              */
             disabled: boolean;
@@ -12863,12 +12871,17 @@ export interface components {
              */
             hostname: string | null;
             /**
+             * @description The host gets no answer of this server, and nobody else gets what is reserved for it. A lease that it has counts no more; the host itself may go on with its address until that ends.
+             * @default false
+             */
+            block: boolean;
+            /**
              * @description A note for people.
              * @default
              */
             comment: string;
             /**
-             * @description It is kept, and reserves nothing.
+             * @description It is kept, and neither reserves nor blocks anything.
              * @default false
              */
             disabled: boolean;
@@ -12907,12 +12920,17 @@ export interface components {
              */
             hostname: string | null;
             /**
+             * @description The host gets no answer of this server, and nobody else gets what is reserved for it. A lease that it has counts no more; the host itself may go on with its address until that ends.
+             * @default false
+             */
+            block: boolean;
+            /**
              * @description A note for people.
              * @default
              */
             comment: string;
             /**
-             * @description It is kept, and reserves nothing.
+             * @description It is kept, and neither reserves nor blocks anything.
              * @default false
              */
             disabled: boolean;
@@ -12930,9 +12948,11 @@ export interface components {
             circuit_id?: string | null;
             /** @description The name that the host is told. */
             hostname?: string | null;
+            /** @description The host gets no answer of this server, and nobody else gets what is reserved for it. A lease that it has counts no more; the host itself may go on with its address until that ends. */
+            block?: boolean | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description It is kept, and reserves nothing. */
+            /** @description It is kept, and neither reserves nor blocks anything. */
             disabled?: boolean | null;
         };
         DhcpRelayStateFields: {
@@ -13401,6 +13421,8 @@ export interface components {
         Dhcpv6ReservationStateFields: {
             /** @description Until when the host has its address; nothing while it has none. */
             leased_until: string | null;
+            /** @description Of a blocked host: until when it may go on with what it got before; nothing where it has none. */
+            keeps_until: string | null;
         };
         Dhcpv6ReservationState: {
             id: string;
@@ -13419,6 +13441,7 @@ export interface components {
             duid: string | null;
             mac: string | null;
             hostname: string | null;
+            block: boolean;
             comment: string;
             disabled: boolean;
             etag: string;
@@ -13459,12 +13482,17 @@ export interface components {
              */
             hostname: string | null;
             /**
+             * @description The host gets no answer of this server, and nobody else gets what is reserved for it. A lease that it has counts no more; the host itself may go on with its address until that ends.
+             * @default false
+             */
+            block: boolean;
+            /**
              * @description A note for people.
              * @default
              */
             comment: string;
             /**
-             * @description It is kept, and reserves nothing.
+             * @description It is kept, and neither reserves nor blocks anything.
              * @default false
              */
             disabled: boolean;
@@ -13500,12 +13528,17 @@ export interface components {
              */
             hostname: string | null;
             /**
+             * @description The host gets no answer of this server, and nobody else gets what is reserved for it. A lease that it has counts no more; the host itself may go on with its address until that ends.
+             * @default false
+             */
+            block: boolean;
+            /**
              * @description A note for people.
              * @default
              */
             comment: string;
             /**
-             * @description It is kept, and reserves nothing.
+             * @description It is kept, and neither reserves nor blocks anything.
              * @default false
              */
             disabled: boolean;
@@ -13547,12 +13580,17 @@ export interface components {
              */
             hostname: string | null;
             /**
+             * @description The host gets no answer of this server, and nobody else gets what is reserved for it. A lease that it has counts no more; the host itself may go on with its address until that ends.
+             * @default false
+             */
+            block: boolean;
+            /**
              * @description A note for people.
              * @default
              */
             comment: string;
             /**
-             * @description It is kept, and reserves nothing.
+             * @description It is kept, and neither reserves nor blocks anything.
              * @default false
              */
             disabled: boolean;
@@ -13570,9 +13608,11 @@ export interface components {
             mac?: string | null;
             /** @description The name of the host, in the name service as well. */
             hostname?: string | null;
+            /** @description The host gets no answer of this server, and nobody else gets what is reserved for it. A lease that it has counts no more; the host itself may go on with its address until that ends. */
+            block?: boolean | null;
             /** @description A note for people. */
             comment?: string | null;
-            /** @description It is kept, and reserves nothing. */
+            /** @description It is kept, and neither reserves nor blocks anything. */
             disabled?: boolean | null;
         };
         DnsUpstream: {
@@ -18114,6 +18154,7 @@ export interface components {
             client_id: string | null;
             circuit_id: string | null;
             hostname: string | null;
+            block: boolean;
             comment: string;
             disabled: boolean;
         };
@@ -18154,6 +18195,7 @@ export interface components {
             duid: string | null;
             mac: string | null;
             hostname: string | null;
+            block: boolean;
             comment: string;
             disabled: boolean;
         };
