@@ -259,7 +259,7 @@ class _Queues:
         if total is not None and self._types.get(total.queue_type) != total.queue_type:
             values["total"] = _with_type(total, self._type(total.queue_type, draft.line))
         for line in draft.lines:
-            line.object_id = object_id
+            line.object_id = line.object_id or object_id  # that of a lease is about its reservation first
         return Queue(
             id=object_id,
             name=draft.name,

@@ -18,12 +18,14 @@ from weir.formats.routeros.lexer import Script, is_plain, join_lines, names_a_va
 from weir.formats.routeros.menus import BY_PATH, read_rows
 from weir.formats.routeros.menus.fates import why_not_taken
 from weir.formats.routeros.menus.lacks import say_what_rules_lack
+from weir.formats.routeros.menus.lease_queues import LAST, queues
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.settle import settled
 from weir.formats.routeros.menus.table import Menu
 from weir.formats.routeros.queue_types import read_queue_type
 from weir.formats.routeros.simple import read_queue
 from weir.formats.text import MAX_LINE_BYTES, has_last_line_end, to_utf8
+from weir.kinds.dhcp_reservation import DhcpReservation
 from weir.model.document import Document
 from weir.model.objects import ConfigObject, QueueType
 from weir.model.problem import Finding
@@ -56,6 +58,7 @@ def read(files: Mapping[str, bytes], existing: Document) -> ImportReport:
     if work.router.rows:
         read_rows(work.router)
         others = settled(work.router)
+        work.add_queues_of_leases(others)
         say_what_rules_lack(work.router)
     return assemble(
         "routeros",
@@ -226,6 +229,24 @@ class _Import:
         self._names.add(draft.name)
         settle_rates(draft)
         draft.fold()
+
+    def add_queues_of_leases(self, others: Collection[ConfigObject]) -> None:
+        """Those that RouterOS makes of static leases, first in the list unless the file says where."""
+        if not self.router.limited:
+            return
+        off = {item.id: item.disabled for item in others if isinstance(item, DhcpReservation)}
+        taken = {target for draft in self._drafts for target in draft.target}
+        taken.update(target for drafts in self._before.values() for one in drafts for target in one.target)
+        first: list[Draft] = []
+        made = queues(self.router.limited, self.router.place_of_queues, off.get, taken, self._existing)
+        for draft, place in made:
+            if place in self._names:
+                self._before.setdefault(place, []).append(draft)
+            else:
+                (self._drafts if place == LAST else first).append(draft)
+            settle_rates(draft)
+            draft.fold()
+        self._drafts[:0] = first
 
 
 def _can_be_read(command: Command, verbs: Collection[str], line: LineDraft) -> bool:

@@ -9,6 +9,7 @@ from weir.formats.identity import slug
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import (
     COMMON,
+    flag,
     host,
     hosts,
     mac,
@@ -16,6 +17,7 @@ from weir.formats.routeros.menus.convert import (
     seconds,
     text,
 )
+from weir.formats.routeros.menus.lease_queues import FIRST, Limited, Place, rate_limit
 from weir.formats.routeros.menus.router import Pool, Router, Wanted
 from weir.formats.routeros.menus.table import ANY, Menu, Property, Row
 from weir.model.address_range import parse_range
@@ -70,6 +72,7 @@ def _server(router: Router, row: Row) -> None:
     elif relay != _DIRECT:
         body["relayed"] = {"relays": [relay]}
         row.warn("relay-sources", f"Relay agents and clients reach it from the network of {relay} alone.")
+    router.places_of_queues[object_id] = Place(row.get("parent_queue"), row.get("insert_before", FIRST))
     router.want("dhcp-server", object_id, row.line, body)
 
 
@@ -83,6 +86,8 @@ SERVER = Menu(
         "interface": Property("interface", text),
         "address-pool": Property("pool", text),
         "lease-time": Property("lease_s", seconds),
+        "parent-queue": Property("parent_queue", lambda value, _row: None if value == "none" else value),
+        "insert-queue-before": Property("insert_before", text),
         "relay": Property("relay", lambda value, row: host(value, row) if value else _DIRECT),
     },
     {
@@ -175,7 +180,7 @@ def _lease(router: Router, row: Row) -> None:
     found = found or _server_of(router, address)
     if found is None:
         raise ValueError("No DHCP server of the file serves its network.")
-    body = {"server": found.id, "address": address, **row.some("comment", "disabled")}
+    body = {"server": found.id, "address": address, **row.some("comment", "disabled", "block")}
     body.update(row.some("mac") if "mac" in row.values else row.some("client_id"))
     if "client_id" in row.values and "mac" in row.values and not _is_of(row.values["client_id"], body["mac"]):
         row.changed("client-id", "The hardware address alone says which host it is for.")
@@ -183,6 +188,8 @@ def _lease(router: Router, row: Row) -> None:
     if ("dhcp-reservation", object_id) in router.wanted:
         raise ValueError(f"{address} is reserved by a lease before.")
     router.want("dhcp-reservation", object_id, row.line, body)
+    if row.get("limit"):
+        router.limited.append(Limited(row.line, object_id, found.id, address, row.values["limit"]))
 
 
 def _is_of(client_id: str, mac_text: str) -> bool:
@@ -193,7 +200,7 @@ def _is_of(client_id: str, mac_text: str) -> bool:
 
 LEASE = Menu(
     "/ip dhcp-server lease",
-    "a reservation",
+    "a reservation, and a queue for its address where it has a `rate-limit`",
     _lease,
     {
         **COMMON,
@@ -201,6 +208,8 @@ LEASE = Menu(
         "mac-address": Property("mac", mac),
         "client-id": Property("client_id", text),
         "server": Property("server", text),
+        "block-access": Property("block", flag),
+        "rate-limit": Property("limit", rate_limit),
     },
-    {"use-src-mac": ANY, "block-access": ("no",), "always-broadcast": ("no",), "lease-time": ("0s",)},
+    {"use-src-mac": ANY, "always-broadcast": ("no",), "lease-time": ("0s",)},
 )

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from weir.formats.identity import IdAllocator, slug
 from weir.formats.report import LineDraft, file_finding, quoted
+from weir.formats.routeros.menus.lease_queues import FIRST, Limited, Place
 from weir.formats.routeros.menus.table import Menu, Row
 from weir.kinds.firewall_rule import BUILT_IN
 from weir.model.codec import to_stored_json
@@ -113,6 +114,10 @@ class Router:
         self.zoned: set[str] = set()
         self.translations: list[Translation] = []
         self.pools: dict[str, Pool] = {}
+        self.limited: list[Limited] = []
+        """Leases that have queues of their own."""
+        self.places_of_queues: dict[str, Place] = {}
+        """Where, by DHCP server."""
         self.rows: dict[str, list[Row]] = {}
         self.order: dict[tuple[Kind, str], list[Wanted]] = {}
         self._ids: dict[str, str] = {}
@@ -227,6 +232,9 @@ class Router:
             if name in body
         )
         return f"{slug(' '.join(words)[:40], kind)}-{digest}"
+
+    def place_of_queues(self, server: str) -> Place:
+        return self.places_of_queues.get(server, Place(None, FIRST))
 
     # -- interfaces ------------------------------------------------------------------------------------
 

@@ -116,6 +116,8 @@ def _duid(item: Dhcpv6Reservation) -> str:
 
 def _given(document: Document, item: Dhcpv6Reservation) -> Iterator[str]:
     _duid(item)
+    if item.block:
+        raise UnsaidError("RouterOS blocks no client of DHCPv6")
     server = document.get("dhcpv6-server", item.server)
     interface = document.interface(server.interface) if isinstance(server, Dhcpv6Server) else None
     if item.address is not None:

@@ -120,6 +120,7 @@ def _lease(item: DhcpReservation) -> str:
         said.append(("client-id", item.client_id))
     else:
         return not_written(f"dhcp-reservation {item.id}", "RouterOS reserves by no circuit id")
+    said += [("block-access", "yes")] if item.block else []
     return command([*said, *common(disabled=item.disabled, comment=item.comment)])
 
 
