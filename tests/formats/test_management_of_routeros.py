@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.formats.routeros import import_of, of_kind, only
 from weir.formats import routeros
 from weir.kinds.identity import Identity
 from weir.kinds.management import Management
+from weir.kinds.ssh_server import SshServer
 from weir.model.document import Document
 
 BOUNDED = (
@@ -67,6 +70,28 @@ def test_ssh_and_an_address_that_is_none_are_named() -> None:
     report = import_of("/ip service\nset ssh address=10.0.0.0/8 port=2222\nset www address=office\n")
     assert [line.code for line in report.lines] == ["ssh", "bad-value"]
     assert of_kind(report, "management") == []
+    server = only(report, "ssh-server")
+    assert (server["sources"], server["port"]) == (["10.0.0.0/8"], 2222) and not server.get("enabled")
+
+
+@pytest.mark.parametrize("said", ["disabled=yes port=2222", "vrf=main", "port=443"])
+def test_an_ssh_server_that_is_off_or_cannot_be_so_is_left_out(said: str) -> None:
+    report = import_of(f"/ip service\nset ssh {said}\n")
+    assert of_kind(report, "ssh-server") == []
+    assert [line.fate for line in report.lines] == ["left-out"]
+
+
+def test_an_ssh_server_comes_back_but_for_being_on() -> None:
+    server = SshServer(enabled=True, port=2222, sources=("10.0.0.0/8",), idle_timeout_s=600)
+    text = routeros.write(Document((server,)))
+    assert "set ssh address=10.0.0.0/8 disabled=no port=2222\n" in text and "set strong-crypto=yes" in text
+    assert "# Not written: that ssh-server takes keys alone" in text
+    assert "# Not written: the idle timeout of ssh-server" in text
+    (found,) = (item for item in import_of(text).others if isinstance(item, SshServer))
+    assert found == replace(server, enabled=False, idle_timeout_s=1800)
+    off = routeros.write(Document((SshServer(),)))
+    assert 'set ssh address="" disabled=yes port=22\n' in off
+    assert "set ssh" not in routeros.write(Document())
 
 
 def test_a_server_that_rules_send_to_gets_the_least_severe_of_them() -> None:

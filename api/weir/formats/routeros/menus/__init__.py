@@ -29,6 +29,7 @@ from weir.formats.routeros.menus import (
     services,
     tunnels,
     unmade,
+    ways_out,
 )
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import Menu
@@ -107,6 +108,7 @@ def read_rows(router: Router) -> None:
     lists.fill_others(router)
     here.keep_narrow(router)
     links.finish_links(router)
+    ways_out.finish(router)
     dhcp.finish_relayed(router)
     dhcp.finish_pools(router)
     dhcp6.finish_pools(router)

@@ -7,7 +7,7 @@ from ipaddress import ip_interface
 
 from weir.formats.identity import slug
 from weir.formats.quantity import truth
-from weir.formats.routeros.menus import ipv6, pcc
+from weir.formats.routeros.menus import ipv6, pcc, ways_out
 from weir.formats.routeros.menus.convert import (
     COMMON,
     flag,
@@ -95,12 +95,15 @@ def _client(router: Router, row: Row) -> None:
 
 CLIENT = Menu(
     "/ip dhcp-client",
-    "the addressing of the interface",
+    "the addressing of the interface, and an uplink beside routes whose gateways are checked",
     _client,
-    {**COMMON, "interface": Property("interface", text)},
+    {
+        **COMMON,
+        "interface": Property("interface", text),
+        "default-route-distance": Property("distance", whole),
+    },
     {
         "add-default-route": ("yes",),
-        "default-route-distance": ("1",),
         "use-peer-dns": ANY,
         "use-peer-ntp": ANY,
         "dhcp-options": ("hostname,clientid", "clientid,hostname"),
@@ -137,7 +140,7 @@ _EVERYTHING = {"/ip route": "0.0.0.0/0", "/ipv6 route": "::/0"}
 
 
 def _route(router: Router, row: Row) -> None:
-    if pcc.takes_route(router, row):
+    if pcc.takes_route(router, row) or ways_out.takes_route(router, row):
         return
     table, kind = row.get("table", "main"), row.get("type", "unicast")
     body: Json = {"destination": row.get("destination") or _EVERYTHING[row.menu.path]}
@@ -189,7 +192,8 @@ def _route_menu(path: str) -> Menu:
         "vrf-interface": ANY,
         "pref-src": ("", "0.0.0.0", "::"),
     }
-    return Menu(path, "a static route", _route, fields, usual)
+    checked = ", or an uplink where gateways are checked" if path == "/ip route" else ""
+    return Menu(path, f"a static route{checked}", _route, fields, usual)
 
 
 ROUTE = _route_menu("/ip route")

@@ -150,28 +150,33 @@ def _parts(sharing: list[Row]) -> dict[str, list[Row]]:
 
 
 def _way(router: Router, table: str, rows: list[Row]) -> _Way:
-    routes = [row for row in router.rows.get(_ROUTES, ()) if _is_default(row.given, table)]
-    nearest = min((_distance(row) for row in routes), default=None)
-    first = [row for row in routes if _distance(row) == nearest]
+    routes = [row for row in router.rows.get(_ROUTES, ()) if is_default(row.given, table)]
+    nearest = min((distance_of(row) for row in routes), default=None)
+    first = [row for row in routes if distance_of(row) == nearest]
     if len(first) != 1:
         raise ValueError(f"the table {quoted(table)} has no default route of its own, or several")
-    text = first[0].given.get("gateway", "").partition("@")[0]
-    gateway, _, device = text.partition("%")
+    interface, host = way_of(router, first[0])
+    return _Way(table, len(rows), rows, first[0], interface, host)
+
+
+def way_of(router: Router, row: Row) -> tuple[str, str | None]:
+    """The interface by which a route leads, and its gateway; None where the interface is all that it says.
+    Raises `ValueError` and `Invalid`."""
+    gateway, _, device = row.given.get("gateway", "").partition("@")[0].partition("%")
     try:
         host: str | None = parse_host(gateway)
     except Invalid:
         host, device = None, gateway
-    interface = router.interface_id(device) if device else _beside(router, host or "")
-    return _Way(table, len(rows), rows, first[0], interface, host)
+    return router.interface_id(device) if device else _beside(router, host or ""), host
 
 
-def _is_default(given: Mapping[str, str], table: str) -> bool:
+def is_default(given: Mapping[str, str], table: str) -> bool:
     named = given.get("routing-table", given.get("routing-mark", "main"))
     is_on = given.get("disabled", "no").lower() in ("no", "false")
     return is_on and named == table and given.get("dst-address", _EVERYTHING) == _EVERYTHING
 
 
-def _distance(row: Row) -> int:
+def distance_of(row: Row) -> int:
     text = row.given.get("distance", "1")
     return int(text) if text.isdecimal() and len(text) < 4 else 255
 
@@ -217,7 +222,7 @@ def _pass_over(router: Router, ways: list[_Way]) -> None:
 
 def _default_routes(router: Router, tables: Collection[str]) -> Iterator[Row]:
     for row in router.rows.get(_ROUTES, ()):
-        if any(_is_default(row.given, table) for table in tables):
+        if any(is_default(row.given, table) for table in tables):
             yield row
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From where the router may be managed: /ip service.
+"""From where the router may be managed, and port and networks of its SSH server: /ip service.
 
 Weir's web interface and API are one service with one list of networks. People came by `www`, `www-ssl` and
 WinBox, programs by the API: who could come by one of these may come, and nobody else. A service that the file
@@ -33,16 +33,28 @@ def _named(name: str) -> Callable[[str, Row], Any]:
 def _service(router: Router, row: Row) -> None:
     name = row.need("service", "name of a service")
     if name == "ssh":
-        row.leave_out("ssh", "Weir's SSH server is off until you switch it on; say there who may come.")
+        _ssh(router, row)
     elif name in OTHERS:
         row.leave_out("no-service", f"Weir has no {name}.")
     elif "port" in row.values:
         row.warn("port", "Weir's web interface and API answer on the ports 80 and 443.")
 
 
+def _ssh(router: Router, row: Row) -> None:
+    """Its port and networks. Nobody comes before there are keys, so it is not switched on."""
+    if row.is_disabled or not {"port", "sources"} & row.values.keys():
+        row.leave_out("ssh", "Weir's SSH server is off until you switch it on; say there who may come.")
+        return
+    body = {"sources": row.get("sources", [])}
+    if row.get("port", "").isdecimal():
+        body["port"] = int(row.values["port"])
+    router.want_single("ssh-server", row.line, body)
+    row.changed("ssh", "Weir's SSH server takes keys only: add one, then switch the server on.")
+
+
 def _finish(router: Router) -> None:
     rows = [row for row in router.rows.get("/ip service", ()) if row.line.fate != "left-out"]
-    said: dict[str, Row] = {row.get("service", ""): row for row in rows}
+    said: dict[str, Row] = {name: row for row in rows if (name := row.get("service", "")) not in OTHERS}
     on = {name: _is_on(name, said) for name in (*PEOPLE, *PROGRAMS)}
     everywhere = [name for name in PEOPLE if on[name] and not _sources(name, said)]
     networks = sorted({item for name in on if on[name] for item in _sources(name, said)})
@@ -74,7 +86,8 @@ def _sources(name: str, said: dict[str, Row]) -> list[str]:
 
 SERVICE = Menu(
     "/ip service",
-    "the networks from which the web interface and the API are reached, if every way to them was bounded",
+    "the networks from which the web interface and the API are reached, if every way to them was bounded; "
+    "port and networks of the SSH server, which stays off",
     _service,
     {
         **{name: Property("service", _named(name)) for name in (*PEOPLE, *PROGRAMS, *OTHERS)},

@@ -20,6 +20,7 @@ from weir.formats.routeros.writing import (
     queues,
     routing,
     services,
+    ways_out,
 )
 from weir.formats.routeros.writing.script import remark
 from weir.model.document import Document
@@ -44,8 +45,11 @@ _WRITTEN = frozenset(
         "ntp",
         "identity",
         "management",
+        "ssh-server",
         "wireguard-peer",
         "static-route",
+        "uplink",
+        "uplink-check",
         "set",
         "set-entry",
         "service",
@@ -67,6 +71,7 @@ _SECTIONS = (
     network.addresses,
     network.known_hosts,
     network.routes,
+    ways_out.uplinks,
     services.services,
     lists.address_lists,
     policy.first,

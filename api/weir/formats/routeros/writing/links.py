@@ -134,7 +134,8 @@ def _pppoe(item: Interface) -> Made | None:
     said = [("interface", session.parent), ("user", session.username)]
     said += [("service-name", session.service_name)] if session.service_name else []
     said += [("ac-name", session.ac_name)] if session.ac_name else []
-    said += [("add-default-route", "yes")] if session.default_route else []
+    if session.default_route:
+        said += [("add-default-route", "yes"), ("default-route-distance", str(session.distance))]
     return _made(item, *said)
 
 

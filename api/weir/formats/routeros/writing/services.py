@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 
 from weir.formats.routeros.menus.reached import PEOPLE, PROGRAMS
+from weir.formats.routeros.writing import ways_out
 from weir.formats.routeros.writing.dhcp6 import dhcp6
 from weir.formats.routeros.writing.links import is_written
 from weir.formats.routeros.writing.script import (
@@ -26,23 +27,26 @@ from weir.kinds.dns_record import DnsRecord
 from weir.kinds.identity import Identity
 from weir.kinds.management import Management
 from weir.kinds.ntp import Ntp
+from weir.kinds.ssh_server import SshServer
 from weir.kinds.wireguard_peer import WireguardPeer
 from weir.model.arp import GUARDED
 from weir.model.document import Document
 
+BEHIND_ALL = 210
+"""Distance of a lease's default route here."""
 _VALUES = {"A": "address", "AAAA": "address", "CNAME": "cname", "TXT": "text", "NS": "ns"}
 
 
 def services(document: Document) -> Iterator[str]:
     """Clients and servers of DHCP before what names them."""
-    clients = sorted(item.id for item in document.interfaces() if item.addressing == "dhcp")
-    yield from section("/ip dhcp-client", (command([("interface", name)]) for name in clients))
+    yield from section("/ip dhcp-client", _clients(document))
     yield from _dhcp(document)
     yield from dhcp6(document)
     yield from section("/ip dns", _names(document))
     yield from section("/ip dns static", [*_records(document), *_forwards(document)])
     yield from section("/system ntp client", _time(document))
     yield from _reached(document.single(Management))
+    yield from _ssh(document)
     yield from section("/interface wireguard peers", _peers(document))
     identity = document.single(Identity)
     about = [(key, value) for key in ("contact", "location") if (value := getattr(identity, key))]
@@ -51,6 +55,32 @@ def services(document: Document) -> Iterator[str]:
     yield from section("/system clock", [command([("time-zone-name", zone)], "set")] if zone else [])
     name = identity.hostname
     yield from section("/system identity", [command([("name", name)], "set")] if name else [])
+
+
+def _clients(document: Document) -> Iterator[str]:
+    """Beside uplinks the route of any other lease is behind theirs, as it is here."""
+    clients = sorted(item.id for item in document.interfaces() if item.addressing == "dhcp")
+    far = ways_out.leased(document)
+    usual = [("default-route-distance", str(BEHIND_ALL))] if ways_out.placed(document) else []
+    for name in clients:
+        distance = [("default-route-distance", str(far[name]))] if name in far else usual
+        yield command([("interface", name), *distance])
+
+
+def _ssh(document: Document) -> Iterator[str]:
+    """Only where somebody configured it: RouterOS has it on from the start, with passwords."""
+    server = document.get("ssh-server", "ssh-server")
+    if not isinstance(server, SshServer):
+        return
+    said = [("address", ",".join(server.sources)), ("port", str(server.port))]
+    said.append(("disabled", "no" if server.enabled else "yes"))
+    yield from section("/ip service", [command(said, "set ssh")])
+    if server.enabled:
+        yield from section("/ip ssh", [command([("strong-crypto", "yes")], "set")])
+        why = "RouterOS asks accounts without a key for their password"
+        yield f"{not_written('that ssh-server takes keys alone', why)}\n"
+    if server.idle_timeout_s != SshServer().idle_timeout_s:
+        yield f"{not_written('the idle timeout of ssh-server', 'RouterOS has it at its accounts')}\n"
 
 
 def _reached(management: Management) -> Iterator[str]:
