@@ -24,7 +24,8 @@ from weir.adapters import nft
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.sets import SetsBackend
 from weir.kinds.firewall import Firewall
-from weir.kinds.firewall_rule import NAT_STATES, FirewallRule
+from weir.kinds.firewall_rule import NAT_STATES, NEGATABLE, FirewallRule
+from weir.kinds.nat_rule import NEGATABLE as NEGATABLE_OF_NAT
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
@@ -44,6 +45,20 @@ CODEPOINTS = (0, 46)
 FLAGS = {"fin": 1, "syn": 2, "rst": 4, "psh": 8, "ack": 16, "urg": 32, "ece": 64, "cwr": 128}
 OPENING = (("syn",), ("syn", "ece", "cwr"), ("ack",), ("ack", "psh"))
 """What connection tracking takes for the first segment of a connection."""
+TURNED_ROUND = {
+    *(
+        "sources",
+        "destinations",
+        "in_interfaces",
+        "out_interfaces",
+        "source_mac",
+        "protocol",
+        "ports",
+        "dscp",
+    ),
+    *(f"set of {what}" for what in ("saddr", "daddr", "dport", "ether", "iifname")),
+}
+"""What rules that match look at, and a packet has otherwise."""
 LOOKED_AT = {"source_ports", "flags", "flags_unset", "dscp", "ct_nat", "source_mac"}
 """What rules that match look at."""
 AT = datetime(2026, 11, 27, 20, 30)
@@ -128,6 +143,17 @@ def random_match(rng: random.Random) -> dict[str, Any]:
     return said
 
 
+def turned(rng: random.Random, said: dict[str, Any], of: tuple[str, ...] = NEGATABLE) -> dict[str, Any]:
+    """The same, with some of it turned round now and then."""
+    can_be = [name for name in of if said.get(name)]
+    with_protocol = ("ports", "port_set", "source_ports", "tcp_flags", "tcp_flags_unset", "to_port")
+    if any(said.get(name) for name in with_protocol):
+        can_be = [name for name in can_be if name != "protocol"]
+    if not can_be or rng.random() < 0.5:
+        return said
+    return {**said, "negated": tuple(rng.sample(can_be, rng.randint(1, len(can_be))))}
+
+
 def random_rule(rng: random.Random, number: int) -> FirewallRule:
     chain = rng.choice(("forward", "forward", "input", "one", "two"))
     said = random_match(rng)
@@ -148,7 +174,7 @@ def random_rule(rng: random.Random, number: int) -> FirewallRule:
         said["in_interface"] = rng.choice(("lan0", "wan0"))
     if chain == "forward" and rng.random() < 0.2:
         said["out_interface"] = rng.choice(("lan0", "wan0"))
-    return FirewallRule(f"r{number}", chain, action, number, **said)
+    return FirewallRule(f"r{number}", chain, action, number, **turned(rng, said))
 
 
 def random_raw(rng: random.Random, name: str, chain: str = "raw/prerouting") -> FirewallRule:
@@ -163,7 +189,7 @@ def random_raw(rng: random.Random, name: str, chain: str = "raw/prerouting") -> 
             kept.pop(field, None)
     if action == "jump":
         kept["jump_to"] = "early"
-    return FirewallRule(name, chain, action, **kept)
+    return FirewallRule(name, chain, action, **turned(rng, kept))
 
 
 def random_nat(rng: random.Random, number: int) -> NatRule:
@@ -173,6 +199,7 @@ def random_nat(rng: random.Random, number: int) -> NatRule:
     for key in {"source", "destination"} & said.keys():
         said[key] = tuple(text for text in said[key] if ":" not in text)
     ports = {"protocol": "udp", "ports": (str(rng.choice(PORTS)),)}
+    made: dict[str, Any]
     match rng.randrange(5):
         case 0:
             made = {"type": "none", **said}
@@ -184,7 +211,7 @@ def random_nat(rng: random.Random, number: int) -> NatRule:
             to_port = rng.choice((None, 5060))
             made = {"type": "destination", "to_address": "10.64.0.2/32", "to_port": to_port, **ports, **said}
             made |= {"allow": rng.random() < 0.7, "hairpin": rng.random() < 0.5}
-    return NatRule(f"n{number}", position=number, **made)  # type: ignore[arg-type]
+    return NatRule(f"n{number}", position=number, **turned(rng, made, NEGATABLE_OF_NAT))
 
 
 def random_firewall(rng: random.Random) -> Document:
@@ -299,9 +326,9 @@ def test_the_rule_that_is_said_to_decide_decides(router: tuple[str, str, str]) -
         **listeners(outside, OUTSIDE),
         **listeners(own, (ROUTER_IN, ROUTER_OUT)),
     }
-    seed = int(os.environ.get("WEIR_SEED", "5"))  # so few firewalls of it have all that rules look at
+    seed = int(os.environ.get("WEIR_SEED", "40"))  # so few firewalls of it have all that rules look at
     verdicts: dict[str, int] = {}
-    met = set[str]()
+    met, round_about = set[str](), set[str]()
     for number in range(CONFIGURATIONS):
         rng = random.Random(seed * 100_000 + number)
         document = random_firewall(rng)
@@ -323,6 +350,7 @@ def test_the_rule_that_is_said_to_decide_decides(router: tuple[str, str, str]) -
             for rule in walk.matched:
                 counts[rule.counter] = counts.get(rule.counter, 0) + 1
                 met |= {field for field in LOOKED_AT if getattr(rule, field) not in ((), "", None)}
+                round_about |= {*rule.negated, *(f"set of {at.what}" for at in rule.lookups if at.negated)}
         seen: dict[bytes, tuple[str, int, str]] = {}
 
         def all_there() -> bool:
@@ -345,6 +373,7 @@ def test_the_rule_that_is_said_to_decide_decides(router: tuple[str, str, str]) -
         filters = {name: count for name, count in told.items() if name.startswith("r_")}
         assert filters == {name: count for name, count in counts.items() if name.startswith("r_")}, number
     assert met == LOOKED_AT
+    assert round_about >= TURNED_ROUND
     assert min(verdicts.get(verdict, 0) for verdict in ("accept", "drop", "reject")) > CONFIGURATIONS
 
 

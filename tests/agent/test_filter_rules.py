@@ -125,6 +125,46 @@ MATCHES: list[dict[str, Any]] = [
     {"log": True},
     {"log": True, "log_prefix": "from bad", "rate_per_s": 3, "source_set": "bad"},
 ]
+ICMP_TYPES = ("echo-request", "packet-too-big")
+
+
+def but(*fields: str, **said: Any) -> dict[str, Any]:
+    """A match of all but what these fields say."""
+    return {**said, "negated": fields}
+
+
+MATCHES += [
+    but("source", source=PREFIXES),
+    but("source", source=PREFIXES[:1]),
+    but("source", source=("10.0.0.0/9", "10.128.0.0/9"), family="ipv4", protocol="esp"),
+    but("destination", source=PREFIXES, destination=("0.0.0.0/0",)),
+    but("source", "destination", source=PREFIXES, destination=PREFIXES[2:], protocol="udp", ports=("53",)),
+    but("source_set", source_set="bad"),
+    but("destination_set", source_set="bad", destination_set="bad", protocol="tcp", ports=("25",)),
+    but("source_set", source_set="one", family="ipv4", log=True),
+    *(but("source_set", source_set=name) for name in ("phones", "sides", "empty")),
+    but("destination_set", destination_set="seen"),
+    but("source_set", "source_mac", source_mac=PHONE, source_set="phones"),
+    but("in_interface", in_interface="lan0", out_interface="wan0"),
+    but("in_interface", "out_interface", in_interface="lan0", out_interface="wan0"),
+    *(
+        but("protocol", protocol=name, **said)
+        for name in ("tcp", "tcp-udp", "icmp", "gre")
+        for said in ({}, {"family": "ipv4"}, {"source": PREFIXES}, {"dscp": 8})
+    ),
+    *(but("ports", protocol="tcp", ports=ports) for ports in (("80",), ("80-90",), ("80", "443", "90-99"))),
+    but("ports", protocol="tcp-udp", ports=("53", "853")),
+    but("port_set", protocol="tcp", port_set="ports", ports=("1000-2000",)),
+    but("source_ports", "port_set", protocol="udp", source_ports=("53", "123"), port_set="ports"),
+    but("source_ports", protocol="tcp-udp", source_ports=("1-1023",), ports=("53",)),
+    but("icmp_types", protocol="icmp", icmp_types=ICMP_TYPES),
+    but("icmp_types", protocol="icmp", icmp_types=ICMP_TYPES[:1], family="ipv6"),
+    but("icmp_types", protocol="icmp", icmp_types=ICMP_TYPES[1:]),
+    but("dscp", dscp=46),
+    but("dscp", "source", dscp=8, source=PREFIXES, source_limit=SourceLimit(rate=3)),
+    but("source_mac", source_mac=PHONE),
+    but("source_mac", source_mac=PHONE, family="ipv6", protocol="udp", rate_per_s=7),
+]
 ACTIONS: list[dict[str, Any]] = [
     {"action": "accept"},
     {"action": "reject"},
@@ -157,6 +197,8 @@ def test_every_match_and_action_is_read_back_as_it_was_written() -> None:
         rule("c4", "notrack", "raw/prerouting", protocol="udp", ports=("53",)),
         rule("c5", "drop", "raw/prerouting", source_set="bad", log=True),
         rule("c6", "drop", "raw/prerouting", source_mac=PHONE, source=PREFIXES),
+        rule("c7", "return", "guests", **but("source_set", source_set="bad")),
+        rule("c8", "drop", "raw/prerouting", **but("in_interface", in_interface="wan0")),
         rule("c3", "drop", "input"),
     ]
     with namespace():
@@ -255,6 +297,44 @@ def test_a_host_is_known_by_its_hardware_address_whatever_its_address(rig: Rig) 
         netns.ip(rig.client_ns, ["link set c0 address 02:00:00:00:00:08"])
         assert pings(rig) == 3
         assert counted(rig, "host") == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [
+        (but("source", source=("10.64.0.2/32", "2001:db8::/32"), out_interface="wan0"), 3),
+        (but("source", source=("10.64.0.3/32",)), 0),
+        (but("source", source=("2001:db8::/32",)), 0),
+        (but("destination", destination=("203.0.113.0/24",), in_interface="lan0"), 3),
+        (but("destination", destination=("203.0.113.2/32",)), 0),
+        (but("in_interface", in_interface="lan0", destination=("203.0.113.1/32",)), 3),
+        (but("in_interface", in_interface="wan0"), 0),
+        (but("out_interface", out_interface="wan0", source=("10.64.0.2/32",)), 3),
+        (but("protocol", protocol="icmp"), 3),
+        (but("protocol", protocol="tcp-udp"), 0),
+        (but("icmp_types", protocol="icmp", icmp_types=("echo-request", "echo-reply")), 3),
+        (but("icmp_types", protocol="icmp", icmp_types=("packet-too-big",)), 0),
+        (but("dscp", dscp=0), 3),
+        (but("dscp", dscp=46), 0),
+        (but("source_set", source_set="both", out_interface="wan0"), 3),
+        (but("source_set", source_set="other"), 0),
+        (but("destination_set", destination_set="seen"), 0),
+        (but("source_set", source_set="far", out_interface="wan0"), 0),
+        (but("source_set", source_set="near", out_interface="wan0"), 3),
+    ],
+)
+def test_a_rule_about_all_but_something_drops_all_but_that(
+    rig: Rig, said: dict[str, Any], answered: int
+) -> None:
+    sets = [
+        *(Set("both"), SetEntry("b1", "both", "10.64.0.2/32"), SetEntry("b2", "both", "192.0.2.0/24")),
+        *(Set("other"), SetEntry("o1", "other", "10.64.1.0/24"), SetEntry("o2", "other", "10.64.0.3/32")),
+        *(Set("near", "interface"), SetEntry("n1", "near", "lan0")),
+        *(Set("far", "interface"), SetEntry("f1", "far", "wan0")),
+    ]
+    with having(rig, *sets, rule("but", **said)):
+        assert pings(rig) == answered
+        assert bool(counted(rig, "but")) == (answered == 0)
 
 
 def test_a_jump_comes_back_and_a_return_too(rig: Rig) -> None:

@@ -110,6 +110,13 @@ def test_members_of_a_vrf_are_named_as_well() -> None:
     assert (found["wan0"], found["lan0"]) == (Role.NOTHING, Role.FAST)
 
 
+@pytest.mark.parametrize("field", ["in_interfaces", "out_interfaces"])
+def test_a_rule_about_all_but_one_interface_holds_for_the_others(field: str) -> None:
+    rules = (PacketRule("forward", "drop", "f1", **{field: ("wan0",)}, negated=(field,)),)  # type: ignore[arg-type]
+    found = fast(around(Sight.of(rules, ""), "lan0", "net0", "wan0"), NO_FLOWS)
+    assert set(found.values()) == {Role.NOTHING}
+
+
 def test_rules_on_what_is_for_the_router_hide_nothing() -> None:
     found = fast(around(Sight.of(INPUT_ONLY, ""), "lan0", "wan0"), NO_FLOWS)
     assert set(found.values()) == {Role.FAST}

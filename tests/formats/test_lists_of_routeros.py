@@ -8,6 +8,7 @@ import pytest
 from tests.formats.routeros import LISTS, import_of, of_kind, only
 from weir.model.codec import from_json
 from weir.model.document import Document
+from weir.model.interface import Interface
 
 
 def test_a_disabled_range_of_addresses_has_no_prefix_in_force() -> None:
@@ -32,7 +33,7 @@ def test_a_list_holds_what_its_lists_include_without_what_they_exclude() -> None
         "add interface=ether3 list=guests\nadd interface=ether4 list=LAN\n"
         "/ip firewall filter\nadd chain=input action=drop in-interface-list=!staff\n"
     )
-    entries = {(item["set"], item["value"]) for item in of_kind(import_of(text), "set-entry")}
+    entries = {(item["set"], item["value"]) for item in of_kind(import_of(text, HERE), "set-entry")}
     assert ("staff-interfaces", "ether2") in entries
     assert ("staff-interfaces", "ether3") not in entries
     assert {value for name, value in entries if name == "not-staff-interfaces"} == {"ether3", "ether4"}
@@ -56,10 +57,15 @@ def test_a_list_that_only_a_running_router_knows_is_none(said: str, match: str) 
     assert of_kind(report, "set") == []
 
 
+HERE = Document([Interface("eth7", "lan")])
+"""With an interface of which no file knows."""
+
+
 def test_the_others_are_also_interfaces_that_a_later_command_names_first() -> None:
     report = import_of(
         LISTS + "/ip firewall filter\nadd chain=input action=drop in-interface-list=!GUESTS\n"
-        "add chain=input action=accept in-interface=ether9\n"
+        "add chain=input action=accept in-interface=ether9\n",
+        HERE,
     )
     entries = {
         item["value"] for item in of_kind(report, "set-entry") if item["set"] == "not-guests-interfaces"

@@ -89,6 +89,44 @@ def test_a_rule_whose_list_lost_entries_says_what_passes_on(action: str) -> None
     assert lines[4].reason == "1 entry of “good” was not taken: the rule does not match these here."
 
 
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ("add list=good address=no..name", "1 of what fills “good” was not taken (src-address-list)"),
+        ("add list=good address=192.0.2.2 timeout=1d", "1 of what fills “good” was not taken"),
+        ("add list=good address=$x\nadd list=$x address=192.0.2.2", "2 of what fills “good” were not taken"),
+        ("remove [find list=good]", "1 of what fills “good” was not taken"),
+        (
+            "/ip firewall filter\nadd chain=input action=add-src-to-address-list address-list=good psd=1",
+            "1 of",
+        ),
+        ("add list=good address=no..name disabled=yes", ""),
+        ("/ipv6 firewall address-list\nadd list=good address=no..name", ""),
+    ],
+)
+@pytest.mark.parametrize("rule", ["filter\nadd chain=forward", "nat\nadd chain=srcnat action=masquerade"])
+def test_all_but_a_list_that_lost_entries_is_more_than_it_was(rule: str, entries: str, why: str) -> None:
+    text = f"/ip firewall address-list\nadd list=good address=192.0.2.1\n{entries}\n/ip firewall {rule} "
+    report = import_of(f"{text}src-address-list=!good\n")
+    found = [*of_kind(report, "firewall-rule"), *of_kind(report, "nat-rule")][-1]
+    assert found["negated"] == ["source_set"] and found.get("disabled", False) is bool(why)
+    assert why in (report.lines[-1].reason or "")
+
+
+def test_all_but_a_list_that_nothing_fills_is_everything() -> None:
+    rule = "/ip firewall filter\nadd chain=input src-address-list=!good\n"
+    report = import_of(rule)
+    assert only(report, "firewall-rule")["disabled"] is True
+    assert "nothing that is imported fills “good”" in report.lines[-1].reason
+    by_hand = from_json("set-entry", {"id": "one", "set": "good", "value": "192.0.2.1/32"})
+    report = import_of(rule, Document([*report.others, by_hand]))
+    assert "disabled" not in only(report, "firewall-rule")
+    report = import_of(rule.replace("input", "input action=drop"), Document([*report.others, by_hand]))
+    assert "1 entry of “good” was here before: the rule does not match these here." in report.lines[-1].reason
+    learnt = f"{ADDS}address-list=good dst-port=22\n".replace("address-list=seen ", "")
+    assert "disabled" not in of_kind(import_of(f"{rule}{learnt}"), "firewall-rule")[0]
+
+
 ADDS = (
     "add chain=input action=add-src-to-address-list address-list=seen address-list-timeout=1d protocol=tcp "
 )

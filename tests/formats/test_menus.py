@@ -46,13 +46,13 @@ def test_a_rule_about_who_sent_what_the_router_itself_sends_is_not_in_force() ->
         "tcp-flags=syn,!odd",
         "connection-mark=a",
         "src-address-list=!office",
-        "protocol=!tcp",
-        "in-interface=!ether1",
+        "protocol=!ggp",
+        "in-interface=!pppoe-out1",
         "in-interface=pppoe-out1",
         "time=22h-6h,mon",
         "icmp-options=3:4",
         "limit=10/1m,5:packet",
-        "src-mac-address=!AA:BB:CC:00:00:01",
+        "src-mac-address=!AA:BB:CC",
         "what-comes-next=1",
     ],
 )
@@ -70,7 +70,7 @@ def test_a_rule_with_a_match_that_weir_lacks_is_not_in_force(match: str, action:
     "text",
     [
         "add chain=dstnat action=dst-nat protocol=tcp dst-port=80 to-addresses=10.0.0.5 src-port=1024-65535",
-        "add chain=dstnat action=dst-nat protocol=tcp dst-port=80 to-addresses=10.0.0.5 in-interface=!ether9",
+        "add chain=dstnat action=dst-nat protocol=tcp dst-port=80 to-addresses=10.0.0.5 in-interface=!pppoe1",
         "add chain=srcnat action=masquerade out-interface=pppoe-out1",
         "add chain=srcnat action=masquerade routing-mark=isp2",
     ],
@@ -81,14 +81,14 @@ def test_a_nat_rule_with_a_match_that_weir_lacks_is_not_in_force(text: str) -> N
     assert report.lines[0].code == "match-not-taken"
 
 
-def test_what_is_around_a_prefix_or_port_is_matched_exactly() -> None:
+def test_all_but_a_prefix_or_port_is_matched_exactly() -> None:
     report = import_of(
         "/ip firewall filter\n"
         "add chain=forward action=drop src-address=!128.0.0.0/2 protocol=tcp dst-port=!25\n"
     )
     rule = only(report, "firewall-rule")
-    assert rule["source"] == ["0.0.0.0/1", "192.0.0.0/2"]
-    assert rule["ports"] == ["1-24", "26-65535"]
+    assert (rule["source"], rule["ports"]) == (["128.0.0.0/2"], ["25"])
+    assert rule["negated"] == ["source", "ports"]
     assert "disabled" not in rule
 
 
@@ -98,14 +98,27 @@ def test_a_list_of_incoming_interfaces_is_a_set_and_not_the_list_the_others() ->
         "add chain=input action=drop in-interface-list=!GUESTS\n"
     )
     first, second = of_kind(report, "firewall-rule")
-    assert (first["source_set"], second["source_set"]) == ("guests-interfaces", "not-guests-interfaces")
+    assert (first["source_set"], second["source_set"]) == ("guests-interfaces", "guests-interfaces")
+    assert ("negated" in first, second["negated"]) == (False, ["source_set"])
     entries = {(item["set"], item["value"]) for item in of_kind(report, "set-entry")}
-    assert entries == {
-        ("guests-interfaces", "ether3"),
-        ("guests-interfaces", "ether4"),
-        ("not-guests-interfaces", "ether1"),
-        ("not-guests-interfaces", "ether2"),
-    }
+    assert entries == {("guests-interfaces", "ether3"), ("guests-interfaces", "ether4")}
+
+
+def test_where_there_are_other_interfaces_the_others_than_a_list_are_those_of_the_file() -> None:
+    here = Document([Interface("eth7", "lan")])
+    text = LISTS + "/ip firewall filter\nadd chain=input action={} {}=!{}\n"
+    report = import_of(text.format("accept", "in-interface-list", "GUESTS"), here)
+    assert only(report, "firewall-rule")["source_set"] == "not-guests-interfaces"
+    entries = {item["value"] for item in of_kind(report, "set-entry") if "not-" in str(item["set"])}
+    assert entries == {"ether1", "ether2"}
+    for action, is_kept_out in (("accept", True), ("drop", False)):
+        report = import_of(text.format(action, "in-interface", "ether3"), here)
+        assert only(report, "firewall-rule").get("disabled", False) is is_kept_out
+        assert ("eth7" in report.lines[-1].reason) is is_kept_out
+    report = import_of(
+        text.format("accept", "in-interface", "ether3"), Document([Interface("ether3", "lan")])
+    )
+    assert "disabled" not in only(report, "firewall-rule")
 
 
 def test_a_list_of_outgoing_interfaces_is_one_rule_for_each() -> None:

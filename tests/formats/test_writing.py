@@ -208,6 +208,58 @@ def test_trusted_ports_are_written_and_read_again() -> None:
     assert again.dhcp_snooping and [port.trusted for port in again.ports] == [True, False]
 
 
+def forwarding(*items: ConfigObject) -> list[str]:
+    return [line for line in commands(*items) if "chain=forward" in line]
+
+
+BUT = {
+    "src-address=!10.0.0.0/8": {"source": ("10.0.0.0/8",)},
+    "dst-address-list=!hosts": {"destination_set": "hosts"},
+    "in-interface-list=!sides": {"source_set": "sides"},
+    "src-mac-address=!02:00:5E:10:00:07": {"source_mac": "02:00:5e:10:00:07"},
+    "in-interface=!eth0": {"in_interface": "eth0"},
+    "protocol=!tcp": {"protocol": "tcp"},
+    "dscp=!46": {"dscp": 46},
+    "dst-port=!80,443 protocol=tcp": {"protocol": "tcp", "ports": ("80", "443")},
+    "protocol=udp src-port=!53": {"protocol": "udp", "source_ports": ("53",)},
+    "dst-port=!25 protocol=tcp": {"protocol": "tcp", "port_set": "mail"},
+}
+
+
+@pytest.mark.parametrize("said", BUT)
+def test_all_but_something_is_written_and_read_again(said: str) -> None:
+    match = BUT[said]
+    field = next(name for name in match if name != "protocol" or len(match) == 1)
+    rule = FirewallRule("r1", "forward", "drop", family="ipv4", negated=(field,), **match)  # type: ignore[arg-type]
+    others = (
+        *(WAN, Set("hosts"), SetEntry("h1", "hosts", "192.0.2.1/32"), Set("sides", "interface")),
+        *(SetEntry("s1", "sides", "eth0"), Set("mail", "port"), SetEntry("p1", "mail", "25")),
+    )
+    (line,) = forwarding(rule, *others)
+    assert {*said.split()} <= {*line.split()}
+    text = routeros.write(Document([*others, rule]))
+    (again,) = document_of(text.encode()).every(FirewallRule)
+    field = "ports" if field == "port_set" else field
+    assert again.negated == (field,) and not again.disabled
+
+
+def test_all_but_what_no_command_says_is_all_the_others_or_named() -> None:
+    many = tuple(str(number) for number in range(10, 50, 2))
+    (line,) = forwarding(
+        FirewallRule("r1", "forward", "drop", protocol="tcp", ports=many, negated=("ports",))
+    )[:1]
+    assert "dst-port=1-9,11,13," in line and "!" not in line
+    several = ("10.0.0.0/8", "172.16.0.0/12")
+    (line,) = forwarding(
+        FirewallRule("r1", "forward", "drop", "0", source=several, negated=("source",), family="ipv4")
+    )
+    assert 'src-address-list="!firewall-rule r1 source"' in line
+    for match in ({"protocol": "tcp-udp"}, {"protocol": "icmp", "icmp_types": ("echo-request",)}):
+        (field,) = {*match} - ({"protocol"} if len(match) > 1 else set())
+        rule = FirewallRule("r1", "forward", "drop", negated=(field,), **match)  # type: ignore[arg-type]
+        assert forwarding(rule) == []
+
+
 def test_raw_is_written_with_the_chains_to_which_it_leads() -> None:
     said = lines(
         FirewallRule("r1", "raw/prerouting", "jump", family="ipv4", jump_to="guard"),

@@ -73,6 +73,16 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         ({"ct_nat": "both"}, "bad-choice"),
         ({"source_mac": "01:00:5e:00:00:01"}, "bad-mac"),
         ({"chain": "output", "source_mac": "02:00:5e:10:00:07"}, "wrong-chain"),
+        ({"negated": ["source"]}, "nothing-negated"),
+        ({"negated": ["protocol"]}, "nothing-negated"),
+        ({"negated": ["ct_state"], "ct_state": ["new"]}, "bad-choice"),
+        ({"negated": ["source"], "source": ["0.0.0.0/0", "::/0"]}, "matches-nothing"),
+        ({"negated": ["source"], "source": ["0.0.0.0/0"], "family": "ipv4"}, "matches-nothing"),
+        ({"negated": ["source"], "source": ["2001:db8::/32"], "family": "ipv4"}, "family-mismatch"),
+        ({"negated": ["protocol"], "protocol": "tcp", "ports": ["80"]}, "ports-without-protocol"),
+        ({"negated": ["protocol"], "protocol": "tcp", "tcp_flags": ["syn"]}, "flags-without-tcp"),
+        ({"negated": ["protocol"], "protocol": "icmp", "icmp_types": ["echo-request"]}, "icmp-types"),
+        ({"negated": ["ports"], "protocol": "tcp", "ports": ["1-100", "101-65535"]}, "matches-nothing"),
         ({"action": "notrack"}, "wrong-chain"),
         ({"chain": "raw/prerouting", "action": "reject"}, "wrong-chain"),
         ({"chain": "raw/prerouting", "out_interface": "lan0"}, "wrong-chain"),
@@ -151,6 +161,48 @@ def test_where_no_packet_has_a_hardware_address_a_rule_about_one_says_so() -> No
     assert unseen(turned, tunnel, macs, by_mac, by_set) == [m1, m2]
     assert unseen(Change("set", "hosts", addresses, macs), tunnel, macs, by_mac, by_set) == [m2]
     assert unseen(turned, tunnel, addresses, by_set) == []
+
+
+def test_all_but_the_prefixes_of_one_family_are_all_packets_of_the_other() -> None:
+    """And what is in none of the kernel's sets is in no part of a set."""
+    some = FirewallRule("f1", "forward", "drop", source=("10.0.0.0/8",), negated=("source",))
+    found = {rule.family: (rule.sources, rule.negated) for rule in filters.compiled(some, (), None)}
+    assert found == {4: (("10.0.0.0/8",), ("sources",)), 6: ((), ())}
+    all_of_one = replace(some, source=("0.0.0.0/1", "128.0.0.0/1"))
+    assert [rule.family for rule in filters.compiled(all_of_one, (), None)] == [6]
+    types = replace(some, source=(), protocol="icmp", icmp_types=("redirect",), negated=("icmp_types",))
+    of_types = {rule.protocol: (rule.icmp_types, rule.negated) for rule in filters.compiled(types, (), None)}
+    assert of_types == {"icmp": (("redirect",), ("icmp_types",)), "icmpv6": ((), ())}
+    by_set = replace(some, source=(), source_set="hosts", negated=("source_set",))
+    entries = (SetEntry("h1", "hosts", "192.0.2.0/24"), SetEntry("h2", "hosts", "192.0.2.7/32"))
+    rules = [
+        rule for rule in FIREWALL.wanted(Document((Set("hosts"), *entries, by_set))) if rule.is_configured
+    ]
+    assert [[(at.length, at.negated) for at in rule.lookups] for rule in rules] == [
+        [(32, True), (24, True)],
+        [],
+    ]
+    off = Document((Set("hosts", disabled=True), *entries, by_set))
+    assert not [rule for rule in FIREWALL.wanted(off) if rule.is_configured]
+
+
+def test_what_is_not_by_an_interface_is_by_neither_of_its_names() -> None:
+    vrf = (Interface("blue", vrf_table=7), Interface("lan0", "lan", vrf="blue"))
+    sides = (Set("sides", "interface"), SetEntry("s1", "sides", "lan0"))
+    one = FirewallRule("one", "forward", "drop", in_interface="lan0", negated=("in_interface",))
+    several = FirewallRule("several", "forward", "drop", source_set="sides", negated=("source_set",))
+    rules = [rule for rule in FIREWALL.wanted(Document((*vrf, *sides, one, several))) if rule.is_configured]
+    assert [(rule.in_interfaces, rule.in_members) for rule in rules] == [(("lan0",), ("lan0",)), ((), ())]
+    assert [at.what for at in rules[1].lookups] == ["iifname", "sdifname"]
+    chain = replace(several, chain="mine")
+    leads = (
+        FirewallRule("a", "raw/prerouting", "jump", jump_to="mine"),
+        FirewallRule("b", "input", "jump", jump_to="mine"),
+    )
+    found = validate(
+        Document((*vrf, *sides, chain, *leads)), [Change("firewall-rule", "several", None, chain)]
+    )
+    assert ("wrong-chain", "firewall-rule/several/source_set") in {(item.code, item.path) for item in found}
 
 
 def test_what_locks_out_is_a_warning(router: Toy) -> None:

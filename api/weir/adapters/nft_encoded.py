@@ -142,10 +142,10 @@ class _Rule:
             yield from _judged(operator, right, _number, _KINDS["l4proto"], _HOST)
         else:
             value = _plain(right)
-            if operator != "==":
-                raise NotKnown(operator)
-            yield _compared(_EQ, _number(value) if key == "l4proto" else _FAMILIES[value])
-            self._said.add((key, value))
+            data = _number(value) if key == "l4proto" else _FAMILIES[value]
+            yield _compared(_operator(operator), data)
+            if operator == "==":
+                self._said.add((key, value))
 
     def _depends(self, key: str, value: str, data: bytes) -> Iterator[Encoded]:
         if (key, value) not in self._said:
@@ -310,6 +310,10 @@ def _judged(operator: str, right: Any, key: Key, kind: int, order: int) -> Itera
         first, last = right["range"]
         yield _compared(_GTE, key(first))
         yield _compared(_LTE, key(last))
+    elif isinstance(right, dict) and "range" in right:
+        first, last = map(key, right["range"])
+        fields: Fields = {1: be32(_REGISTER), 2: be32(_operator(operator)), 3: {1: first}, 4: {1: last}}
+        yield Encoded("range", fields)
     elif isinstance(right, str | int):
         yield _compared(_operator(operator), key(right))
     else:

@@ -52,9 +52,7 @@ class Sight:
     @classmethod
     def _of(cls, rules: Sequence[PacketRule]) -> Sight:
         ends = [
-            frozenset((*rule.in_interfaces, *rule.in_members, *rule.out_interfaces))
-            for rule in rules
-            if rule.chain in FORWARDING
+            came | leaves for rule in rules if rule.chain in FORWARDING for came, leaves in [_sides(rule)]
         ]
         named = _named(rules) if all(ends) else frozenset[str]()
         tracked = any(rule.verdict == "bound" for rule in rules)
@@ -72,16 +70,19 @@ _sight = Remembered(Sight._of)
 def _named(rules: Sequence[PacketRule]) -> frozenset[str]:
     """The interfaces of which rules speak. Of a rule about packets from some to others that is one side:
     where that side is not fast, no packet goes between them in XDP."""
-    forwarding = [rule for rule in rules if rule.chain in FORWARDING]
-    sides = [
-        (frozenset((*rule.in_interfaces, *rule.in_members)), frozenset(rule.out_interfaces))
-        for rule in forwarding
-    ]
+    sides = [_sides(rule) for rule in rules if rule.chain in FORWARDING]
     named = frozenset[str]().union(*(came or leaves for came, leaves in sides if not (came and leaves)))
     for came, leaves in sides:
         if came and leaves and not came <= named and not leaves <= named:
             named |= came if len(came) <= len(leaves) else leaves
     return named
+
+
+def _sides(rule: PacketRule) -> tuple[frozenset[str], frozenset[str]]:
+    """The interfaces by which packets come and leave that a rule matches, none = any, as all but some are."""
+    came = () if "in_interfaces" in rule.negated else (*rule.in_interfaces, *rule.in_members)
+    leaves = () if "out_interfaces" in rule.negated else rule.out_interfaces
+    return frozenset(came), frozenset(leaves)
 
 
 def _looks_at_each(rule: PacketRule) -> str:

@@ -37,6 +37,10 @@ def match(left: Expression, right: object, operator: str = "==") -> Expression:
     return {"match": {"op": operator, "left": left, "right": right}}
 
 
+def _operator(rule: PacketRule, field: str) -> str:
+    return "!=" if field in rule.negated else "=="
+
+
 def _expressions(rule: PacketRule) -> Iterator[Expression]:
     yield from _ends(rule)
     if rule.family and not _says_family(rule):
@@ -52,16 +56,16 @@ def _expressions(rule: PacketRule) -> Iterator[Expression]:
     for name, prefixes in (("saddr", rule.sources), ("daddr", rule.destinations)):
         spans = merged(_span(parse_prefix(text)) for text in prefixes)
         if spans and spans != [(0, (1 << WIDTH[rule.family]) - 1)]:
-            yield match(
-                _payload(_NETWORK[rule.family], name), _one_or_set(map(_addresses(rule.family), spans))
-            )
+            right = _one_or_set(map(_addresses(rule.family), spans))
+            field = "sources" if name == "saddr" else "destinations"
+            yield match(_payload(_NETWORK[rule.family], name), right, _operator(rule, field))
     for lookup in rule.lookups:
         if lookup.what != "dport":
             yield _lookup(lookup)
     if rule.dscp is not None:
-        yield match(_payload(_NETWORK[rule.family], "dscp"), rule.dscp)
+        yield match(_payload(_NETWORK[rule.family], "dscp"), rule.dscp, _operator(rule, "dscp"))
     if rule.source_mac:  # behind what is of a family: nft would take that from the Ethernet header
-        yield match(_payload("ether", "saddr"), rule.source_mac)
+        yield match(_payload("ether", "saddr"), rule.source_mac, _operator(rule, "source_mac"))
     yield from _protocol(rule)
     yield from map(_counted, rule.bounds)
     if rule.rate_per_s:
@@ -73,13 +77,13 @@ def _expressions(rule: PacketRule) -> Iterator[Expression]:
 
 def _ends(rule: PacketRule) -> Iterator[Expression]:
     sides = (
-        ("iifname", rule.in_interfaces),
-        ("sdifname", rule.in_members),
-        ("oifname", rule.out_interfaces),
+        ("iifname", rule.in_interfaces, "in_interfaces"),
+        ("sdifname", rule.in_members, "in_interfaces"),
+        ("oifname", rule.out_interfaces, "out_interfaces"),
     )
-    for key, names in sides:
+    for key, names, field in sides:
         if names:
-            yield match(_meta(key), {"set": list(names)})
+            yield match(_meta(key), {"set": list(names)}, _operator(rule, field))
     if rule.outside:
         yield match(_meta("iifname"), {"set": list(rule.outside)}, "!=")
 
@@ -103,7 +107,7 @@ def _says_family(rule: PacketRule) -> bool:
         merged(_span(parse_prefix(text)) for text in found) for found in (rule.sources, rule.destinations)
     )
     return (
-        rule.protocol in ("icmp", "icmpv6")
+        (rule.protocol in ("icmp", "icmpv6") and "protocol" not in rule.negated)
         or any(spans and spans != whole for spans in narrow)
         or any(lookup.family for lookup in rule.lookups)
         or bool(rule.not_destinations or rule.bounds)
@@ -117,19 +121,26 @@ def _protocol(rule: PacketRule) -> Iterator[Expression]:
         yield match(_payload("tcp", "flags"), "syn", "in")
         return
     if rule.icmp_types:
-        yield match(_payload(rule.protocol, "type"), {"set": list(rule.icmp_types)})
+        types = {"set": list(rule.icmp_types)}
+        yield match(_payload(rule.protocol, "type"), types, _operator(rule, "icmp_types"))
         return
-    right = [("sport", item) for item in _ports(rule.source_ports)]
-    right += [("dport", item) for item in _ports([*map(str, rule.tcp_ports), *rule.ports])]
-    right += [("dport", f"@{lookup.set}") for lookup in rule.lookups if lookup.what == "dport"]
+    source, destination = _operator(rule, "source_ports"), _operator(rule, "ports")
+    right = [("sport", item, source) for item in _ports(rule.source_ports)]
+    right += [("dport", item, destination) for item in _ports([*map(str, rule.tcp_ports), *rule.ports])]
+    right += [
+        ("dport", f"@{lookup.set}", "!=" if lookup.negated else "==")
+        for lookup in rule.lookups
+        if lookup.what == "dport"
+    ]
     has_two = rule.protocol == "tcp-udp"
     if has_two:
-        yield match(_meta("l4proto"), {"set": ["tcp", "udp"]})
+        yield match(_meta("l4proto"), {"set": ["tcp", "udp"]}, _operator(rule, "protocol"))
     elif rule.protocol and not right and not (rule.flags or rule.flags_unset):
         names = _L4.get(rule.protocol, rule.protocol)
-        yield match(_meta("l4proto"), {"set": names} if isinstance(names, list) else names)
-    for field, item in right:
-        yield match(_payload("th" if has_two else rule.protocol, field), item)
+        value = {"set": names} if isinstance(names, list) else names
+        yield match(_meta("l4proto"), value, _operator(rule, "protocol"))
+    for field, item, operator in right:
+        yield match(_payload("th" if has_two else rule.protocol, field), item, operator)
     for flag in rule.flags:
         yield match(_payload("tcp", "flags"), _FLAG_NAMES.get(flag, flag), "in")
     if rule.flags_unset:
@@ -185,11 +196,12 @@ def _translation(rule: PacketRule) -> Expression:
 
 
 def _lookup(lookup: Lookup) -> Expression:
-    if lookup.what == "iifname":
-        return match(_meta("iifname"), f"@{lookup.set}")
+    name, operator = f"@{lookup.set}", "!=" if lookup.negated else "=="
+    if lookup.what in ("iifname", "sdifname"):
+        return match(_meta(lookup.what), name, operator)
     if lookup.what == "ether":
-        return match(_payload("ether", "saddr"), f"@{lookup.set}")
-    return match(_cut(6 if lookup.family == 6 else 4, lookup.what, lookup.length), f"@{lookup.set}")
+        return match(_payload("ether", "saddr"), name, operator)
+    return match(_cut(6 if lookup.family == 6 else 4, lookup.what, lookup.length), name, operator)
 
 
 def _cut(family: Literal[4, 6], field: str, length: int) -> Expression:

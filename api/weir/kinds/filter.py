@@ -6,17 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from weir.fields import OBJECT_IDS, Whole
+from weir.fields import OBJECT_IDS, When, Whole
 from weir.kinds.declaration import Declaration
 from weir.kinds.firewall_rule import (
     BUILT_IN,
     RAW,
     WITH_FLAGS,
     WITH_PORTS,
+    WITH_TYPES,
     FirewallRule,
     families,
     family_fits,
 )
+from weir.kinds.negated import names_what_is_there, whole
+from weir.kinds.sender_macs import itself_and_where_macs_are, macs_are_seen
 from weir.kinds.sets import Set
 from weir.kinds.source_limit import OVER, WITHIN
 from weir.model.document import Change
@@ -116,11 +119,11 @@ def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
         )
     for field in ("ports", "source_ports"):
         named = getattr(rule, field) or (field == "ports" and rule.port_set)
-        if named and rule.protocol not in WITH_PORTS.values:
+        if named and not _has_protocol(rule, WITH_PORTS):
             text = "ports need a protocol that has them, such as tcp"
             yield error("ports-without-protocol", rule, field, text)
     yield from _flags_make_sense(rule)
-    if rule.icmp_types and rule.protocol != "icmp":
+    if rule.icmp_types and not _has_protocol(rule, WITH_TYPES):
         yield error("icmp-types", rule, "icmp_types", "ICMP types need the protocol icmp")
     for field, chain, what in (
         ("in_interface", "output", "in interface"),
@@ -138,13 +141,21 @@ def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
             yield error("prefixes-and-set", rule, name, "name prefixes or a set, not both")
     for name in _alien_prefixes(rule):
         yield error("family-mismatch", rule, name, f"none of these prefixes is an {rule.family} prefix")
-    if rule.action == "return" and (rule.source_set or rule.destination_set or rule.log):
+    names_sets = any(
+        getattr(rule, name) for name in ("source_set", "destination_set") if name not in rule.negated
+    )
+    if rule.action == "return" and (names_sets or rule.log):
         yield error(
             "return-too-much",
             rule,
             "action",
             "a rule with the action return cannot have an address set or a log",
         )
+
+
+def _has_protocol(rule: FirewallRule, needed: When) -> bool:
+    """Whether what it matches is of one of these protocols."""
+    return rule.protocol in needed.values and "protocol" not in rule.negated
 
 
 def raw_fits(view: View, rule: FirewallRule) -> Iterator[Finding]:
@@ -171,14 +182,21 @@ def raw_fits(view: View, rule: FirewallRule) -> Iterator[Finding]:
 def interfaces_are_told(view: View, rule: FirewallRule) -> Iterator[Finding]:
     """In input and forward the kernel calls a packet's way in by the name of its VRF and, beside it, by that
     of the interface; in raw/prerouting and output it takes no rule that asks for the second."""
-    if rule.in_interface is None or rule.chain in BUILT_IN or not _has_vrfs(view):
+    field = "in_interface" if rule.in_interface is not None else _other_side(view, rule)
+    if not field or rule.chain in BUILT_IN or not _has_vrfs(view):
         return
     for one in (RAW, "output"):
         for other in ("input", "forward"):
             if rule.chain in _reached(view, one) & _reached(view, other):
                 text = f"where VRFs are, no chain to which {one} and {other} lead tells interfaces: make two"
-                yield error("wrong-chain", rule, "in_interface", text)
+                yield error("wrong-chain", rule, field, text)
                 return
+
+
+def _other_side(view: View, rule: FirewallRule) -> str:
+    """The field by which a rule names all interfaces but those of a set, "" = none."""
+    item = view.document.get("set", rule.source_set or "") if "source_set" in rule.negated else None
+    return "source_set" if isinstance(item, Set) and item.type == "interface" else ""
 
 
 def _has_vrfs(view: View) -> bool:
@@ -210,12 +228,15 @@ def _itself_and_own_chains(view: View, change: Change) -> Iterator[str]:
         yield from _in_own_chains(view)
 
 
-@caused_by(_KIND, "interface")
+@caused_by(_KIND, "interface", "set")
 def _own_chains_and_vrfs(view: View, change: Change) -> Iterator[str]:
-    is_rule = change.kind == _KIND
-    if is_rule:
+    if change.kind == _KIND:
         yield change.id
-    matters = _leads_otherwise(change) if is_rule else _is_vrf(change.old) != _is_vrf(change.new)
+        matters = _leads_otherwise(change)
+    elif change.kind == "set":
+        matters = differs(change, "type")
+    else:
+        matters = _is_vrf(change.old) != _is_vrf(change.new)
     if matters and view.once("interfaces-are-told", ""):
         yield from _in_own_chains(view)
 
@@ -236,7 +257,7 @@ def _is_vrf(item: object) -> bool:
 
 def _flags_make_sense(rule: FirewallRule) -> Iterator[Finding]:
     for field in ("tcp_flags", "tcp_flags_unset"):
-        if getattr(rule, field) and rule.protocol not in WITH_FLAGS.values:
+        if getattr(rule, field) and not _has_protocol(rule, WITH_FLAGS):
             yield error("flags-without-tcp", rule, field, "TCP flags need the protocol tcp")
     if both := sorted({*rule.tcp_flags} & {*rule.tcp_flags_unset}):
         text = f"no packet can match: {', '.join(both)} cannot be set and not set"
@@ -248,41 +269,13 @@ def matches_something(view: View, rule: FirewallRule) -> Iterator[Finding]:
     of every reference."""
     if not families(rule) and not any(_alien_prefixes(rule)):
         text = "no packet can match: the prefixes and ICMP types belong to different address families"
+        if any(whole(getattr(rule, side)) for side in ("source", "destination") if side in rule.negated):
+            text = "no packet can match: there is no other address than those that are turned round"
         yield error("matches-nothing", rule, "family", text)
     item = view.document.get("set", rule.source_set or "")
     if isinstance(item, Set) and rule.chain == "output" and item.type in ("interface", "mac"):
         text = f"packets in the chain output have no incoming {item.type}: the set {item.id} cannot match"
         yield error("wrong-chain", rule, "source_set", text)
-
-
-def macs_are_seen(view: View, rule: FirewallRule) -> Iterator[Finding]:
-    """Where packets arrive without an Ethernet header no rule sees the address of their sender."""
-    if not lacks_macs(view.document.interface(rule.in_interface or "")):
-        return
-    item = view.document.get("set", rule.source_set or "")
-    of_set = "source_set" if isinstance(item, Set) and item.type == "mac" else ""
-    for field in filter(None, ("source_mac" if rule.source_mac else "", of_set)):
-        text = f"packets arrive by {rule.in_interface} without a hardware address: none can match"
-        yield warning("no-mac", rule, field, text)
-
-
-def lacks_macs(item: Interface | None) -> bool:
-    """Whether packets come in by the interface without a hardware address of their sender."""
-    made = () if item is None else (item.wireguard, item.gre, item.pppoe)
-    return any(each is not None for each in made)
-
-
-@caused_by(_KIND, "interface", "set")
-def _itself_and_where_macs_are(view: View, change: Change) -> Iterator[str]:
-    """A rule; those by an interface that is made in another way, and those of a set that holds others."""
-    if change.kind == _KIND:
-        yield change.id
-        return
-    is_set = change.kind == "set"
-    if not differs(change, *(("type",) if is_set else ("wireguard", "gre", "pppoe"))):
-        return
-    field = "source_set" if is_set else "in_interface"
-    yield from (rule.id for rule in view.document.every(FirewallRule) if getattr(rule, field) == change.id)
 
 
 def _alien_prefixes(rule: FirewallRule) -> Iterator[str]:
@@ -357,6 +350,7 @@ KIND = Declaration(
         "protocol",
         "ports",
         "service",
+        "negated",
         "time",
         "comment",
     ),
@@ -377,8 +371,9 @@ KIND = Declaration(
         Rule("raw-fits", _KIND, raw_fits, _itself_and_own_chains, True),
         Rule("interfaces-are-told", _KIND, interfaces_are_told, _own_chains_and_vrfs, True),
         Rule("makes-sense", _KIND, makes_sense, own(_KIND), True),
+        Rule("names-what-is-there", _KIND, names_what_is_there, own(_KIND), True),
         Rule("matches-something", _KIND, matches_something, all_after(_KIND, "set"), True),
-        Rule("macs-are-seen", _KIND, macs_are_seen, _itself_and_where_macs_are, False),
+        Rule("macs-are-seen", _KIND, macs_are_seen, itself_and_where_macs_are, False),
         Rule("limit-fits", _KIND, limit_fits, own(_KIND), True),
         Rule("locks-out", _KIND, locks_out, own(_KIND), False),
     ),

@@ -25,10 +25,11 @@ from weir.fields import (
     Whole,
     Word,
 )
+from weir.kinds.negated import families_of, negated_field
 from weir.kinds.source_limit import SourceLimit
 from weir.model import limits
 from weir.model.objects import ConfigObject, Kind
-from weir.model.prefix import WIDTH, parse_prefix
+from weir.model.prefix import WIDTH
 from weir.model.schedule import TimeWindow
 
 RAW = "raw/prerouting"
@@ -51,9 +52,25 @@ ICMP_TYPES = (
 ONLY_4, ONLY_6 = frozenset({"redirect"}), frozenset({"packet-too-big", *ICMP_TYPES[7:]})
 TCP_FLAGS = ("syn", "ack", "fin", "rst", "psh", "urg", "ece", "cwr")
 NAT_STATES = ("any", "source", "destination", "either", "not-source", "not-destination", "neither")
+NEGATABLE = (
+    "in_interface",
+    "out_interface",
+    "source",
+    "source_set",
+    "source_mac",
+    "destination",
+    "destination_set",
+    "protocol",
+    "ports",
+    "port_set",
+    "source_ports",
+    "icmp_types",
+    "dscp",
+)
 MAX_PREFIXES = 64
 WITH_PORTS = When("protocol", ("tcp", "udp", "tcp-udp", "sctp"))
 WITH_FLAGS = When("protocol", ("tcp",))
+WITH_TYPES = When("protocol", ("icmp",))
 _TRACKED = When("chain", (RAW,), unless=True)
 _PROTOCOLS = ("any", "tcp", "udp", "tcp-udp", "sctp", "icmp", "gre", "esp", "ah", "ospf", "vrrp", "igmp")
 
@@ -166,7 +183,7 @@ class FirewallRule(ConfigObject):
             Word(*ICMP_TYPES),
             16,
             help="Matches these types of ICMP message.",
-            when=When("protocol", ("icmp",)),
+            when=WITH_TYPES,
         ),
     ] = ()
     ct_state: Annotated[
@@ -224,6 +241,10 @@ class FirewallRule(ConfigObject):
             importance="folded",
         ),
     ] = None
+    negated: Annotated[
+        tuple[str, ...],
+        negated_field(*NEGATABLE),
+    ] = ()
     rate_per_s: Annotated[
         int | None,
         Whole(
@@ -280,10 +301,8 @@ class FirewallRule(ConfigObject):
 def families(rule: FirewallRule) -> set[int]:
     """Of the packets that can match."""
     found = {family for family in WIDTH if family_fits(rule, family)}
-    for prefixes in (rule.source, rule.destination):
-        if prefixes:
-            found &= {parse_prefix(text).family for text in prefixes}
-    if rule.icmp_types:
+    found &= families_of(rule, "source") & families_of(rule, "destination")
+    if rule.icmp_types and "icmp_types" not in rule.negated:
         found &= {family for family in WIDTH if icmp_types_of(rule, family)}
     return found
 

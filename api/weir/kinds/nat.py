@@ -11,12 +11,13 @@ from weir.fields import OBJECT_IDS, Whole
 from weir.kinds.declaration import Declaration
 from weir.kinds.firewall import Firewall
 from weir.kinds.nat_rule import NatRule
+from weir.kinds.negated import families_of, names_what_is_there, whole
 from weir.kinds.service import Service
 from weir.kinds.sets import Set
 from weir.model.address import split_address
 from weir.model.document import Document
 from weir.model.interface import Interface
-from weir.model.members import ports_of
+from weir.model.members import other_ports, ports_of
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
 from weir.model.problem import Finding
 from weir.model.rule import Rule, View, all_after, error, own, warning
@@ -27,6 +28,7 @@ _FORWARDS = ("destination", "redirect")
 _NETWORKS = ("one-to-one", "prefix")
 MANAGEMENT_PORTS = (80, 443)
 """Where nginx answers browsers and scripts (board/overlay/etc/nginx/nginx.conf)."""
+_TOLD_APART = ("tcp", "udp", "sctp", "others")
 _ALL_PORTS = ((0, 65_535),)
 
 
@@ -36,10 +38,7 @@ def families(rule: NatRule) -> tuple[int, ...]:
         found = {parse_prefix(rule.to_address).family}
     else:
         found = {"ipv4": {4}, "ipv6": {6}}.get(rule.family, {4, 6})
-    for prefixes in (rule.source, rule.destination):
-        if prefixes:
-            found &= {parse_prefix(text).family for text in prefixes}
-    return tuple(sorted(found))
+    return tuple(sorted(found & families_of(rule, "source") & families_of(rule, "destination")))
 
 
 def wans(document: Document) -> list[Interface]:
@@ -52,7 +51,8 @@ def matches_are_right(_view: View, rule: NatRule) -> Iterator[Finding]:
         text = "a service includes a protocol and ports: leave these fields empty"
         yield error("service-and-ports", rule, "service", text)
     for field in ("ports", "to_port"):
-        if getattr(rule, field) and rule.protocol == "any" and rule.service is None:
+        is_open = rule.protocol == "any" or "protocol" in rule.negated
+        if getattr(rule, field) and is_open and rule.service is None:
             text = "ports need a protocol that has them, such as tcp"
             yield error("ports-without-protocol", rule, field, text)
     for field in ("source", "destination"):
@@ -60,6 +60,8 @@ def matches_are_right(_view: View, rule: NatRule) -> Iterator[Finding]:
             yield error("prefixes-and-set", rule, field, "name prefixes or a set, not both")
     if not families(rule):
         text = "no connection can match: the prefixes and the target belong to different address families"
+        if any(whole(getattr(rule, side)) for side in ("source", "destination") if side in rule.negated):
+            text = "no connection can match: there is no other address than those that are turned round"
         yield error("family-mismatch", rule, "to_address" if rule.to_address else "family", text)
 
 
@@ -81,9 +83,10 @@ def target_is_right(_view: View, rule: NatRule) -> Iterator[Finding]:
 
 def _networks_match(rule: NatRule) -> Iterator[Finding]:
     others = (rule.source, rule.source_set, rule.destination_set, rule.service, rule.protocol != "any")
-    if any(others):
+    if any(others) or rule.negated:
         text = (
-            f"the type {rule.type} translates whole networks: leave out sources, sets, protocol and service"
+            f"the type {rule.type} translates whole networks: leave out sources, sets, protocol and service, "
+            "and turn nothing round"
         )
         yield error("too-narrow", rule, "type", text)
     if len(rule.destination) != 1:
@@ -137,7 +140,8 @@ def is_reached(view: View, rule: NatRule) -> Iterator[Finding]:
     if rule.interface is None and rule.type != "none" and not wans(view.document):
         text = "no enabled interface has the role wan, so the rule has nothing to do"
         yield warning("no-wan", rule, "interface", text)
-    for text in rule.destination if rule.type in ("destination", *_NETWORKS) else ():
+    is_narrow = rule.type in ("destination", *_NETWORKS) and "destination" not in rule.negated
+    for text in rule.destination if is_narrow else ():
         prefix = parse_prefix(text)
         for name, network in _connected(view, outside=True):
             if network.covers(prefix) and not _all_owned(view, prefix):
@@ -213,11 +217,14 @@ def _may_arrive_outside(view: View, rule: NatRule) -> bool:
 
 def _is_elsewhere(view: View, rule: NatRule) -> bool:
     """Whether it takes no connection to an address of the router's, as far as these are configured."""
-    return bool(rule.destination) and not any(
-        parse_prefix(text).covers(parse_prefix(address))
-        for text in rule.destination
-        for address in view.own_addresses()
-    )
+    return bool(rule.destination) and not any(_names(rule, address) for address in view.own_addresses())
+
+
+def _names(rule: NatRule, address: str) -> bool:
+    """Whether the address is one of its destinations."""
+    host = parse_prefix(address)
+    is_in = any(parse_prefix(text).covers(host) for text in rule.destination)
+    return bool(rule.destination) and is_in != ("destination" in rule.negated)
 
 
 def _own_address_inside(view: View, rule: NatRule) -> str:
@@ -226,7 +233,7 @@ def _own_address_inside(view: View, rule: NatRule) -> str:
     for item in view.document.interfaces() if from_inside else ():
         if item.role != "wan" and not item.disabled:
             for address in (split_address(text)[0] for text in item.addresses):
-                if any(parse_prefix(text).covers(parse_prefix(address)) for text in rule.destination):
+                if _names(rule, address):
                     return address
     return ""
 
@@ -234,15 +241,22 @@ def _own_address_inside(view: View, rule: NatRule) -> str:
 def spans_of(document: Document, rule: NatRule) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...]]:
     """The protocols that a rule says, and the ranges of ports; ("any",) and all of them for one that says
     none; no protocol where its service is missing or disabled."""
-    protocol, ports = rule.protocol, rule.ports
+    protocol, ports = rule.protocol, ports_named(rule)
     if rule.service is not None:
         service = document.get("service", rule.service)
         if not isinstance(service, Service) or service.disabled:
             return (), ()
         protocol, ports = service.protocol, service.ports
-    protocols = ("tcp", "udp") if protocol == "tcp-udp" else (protocol,)
+    protocols: tuple[str, ...] = ("tcp", "udp") if protocol == "tcp-udp" else (protocol,)
+    if "protocol" in rule.negated:
+        protocols = tuple(name for name in _TOLD_APART if name not in protocols)
     spans = tuple((found[0], found[-1]) for found in map(ports_of, ports))
     return protocols, spans or _ALL_PORTS
+
+
+def ports_named(rule: NatRule) -> tuple[str, ...]:
+    """The ports that it matches, none = any."""
+    return other_ports(rule.ports) if "ports" in rule.negated else rule.ports
 
 
 def _takes(view: View, rule: NatRule, protocol: str, port: int) -> bool:
@@ -270,7 +284,8 @@ def _hidden(view: View) -> dict[str, str]:
         if rule.disabled or rule.type not in _FORWARDS:
             continue
         protocols, spans = spans_of(view.document, rule)
-        matched = (rule.source, rule.source_set, rule.destination, rule.destination_set)
+        turned = tuple(field for field in rule.negated if field not in ("protocol", "ports"))
+        matched = (rule.source, rule.source_set, rule.destination, rule.destination_set, turned)
         for interface in outside if rule.interface is None else (rule.interface,):
             for family in families(rule):
                 for protocol in protocols:
@@ -322,6 +337,7 @@ KIND = Declaration(
         "destination",
         "protocol",
         "ports",
+        "negated",
         "to_address",
         "to_port",
         "time",
@@ -338,6 +354,7 @@ KIND = Declaration(
     },
     rules=(
         Rule("matches-are-right", _KIND, matches_are_right, own(_KIND), True),
+        Rule("names-what-is-there", _KIND, names_what_is_there, own(_KIND), True),
         Rule("target-is-right", _KIND, target_is_right, own(_KIND), True),
         Rule("sets-fit", _KIND, sets_fit, all_after(_KIND, "set"), True),
         Rule("target-is-inside", _KIND, target_is_inside, all_after(_KIND, "interface"), True),

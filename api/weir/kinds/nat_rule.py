@@ -20,10 +20,12 @@ from weir.fields import (
     Ref,
     When,
 )
+from weir.kinds.negated import negated_field
 from weir.model import limits
 from weir.model.objects import ConfigObject, Kind
 from weir.model.schedule import TimeWindow
 
+NEGATABLE = ("source", "source_set", "destination", "destination_set", "protocol", "ports")
 _MAX_PREFIXES = 64
 _HAS_TARGET = When("type", ("destination", "source", "one-to-one", "prefix"))
 _IS_OPENED = When("type", ("destination", "redirect"))
@@ -105,6 +107,10 @@ class NatRule(ConfigObject):
     service: Annotated[
         str | None, Ref("service", help="Use a service instead of a protocol and ports.", when=_MATCHES)
     ] = None
+    negated: Annotated[
+        tuple[str, ...],
+        negated_field(*NEGATABLE),
+    ] = ()
     to_address: Annotated[
         str | None,
         Prefix(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal
 
 from weir.model.frames import MAC, mac_text
@@ -35,6 +36,16 @@ def ports_of(text: str) -> range:
     """The ports of a canonical text."""
     first, _, last = text.partition("-")
     return range(int(first), int(last or first) + 1)
+
+
+def other_ports(texts: Iterable[str]) -> tuple[str, ...]:
+    """All ports but these, as canonical texts."""
+    found, after = [], 1
+    for first, last in sorted((span[0], span[-1]) for span in map(ports_of, texts)):
+        if after < first:
+            found.append(parse_ports(f"{after}-{first - 1}"))
+        after = max(after, last + 1)
+    return (*found, parse_ports(f"{after}-{LAST_PORT}")) if after <= LAST_PORT else tuple(found)
 
 
 def parse_member(value: object) -> str:

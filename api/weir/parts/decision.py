@@ -183,8 +183,8 @@ class Rules:
             and (not rule.is_forwarded or packet.is_forwarded)
             and (not rule.addressed or packet.to_router == (rule.addressed == "own"))
             and packet.destination not in rule.not_destinations
-            and _in_prefixes(rule.sources, packet.source)
-            and _in_prefixes(rule.destinations, packet.destination)
+            and _in_prefixes(rule, "sources", packet.source)
+            and _in_prefixes(rule, "destinations", packet.destination)
             and _by_protocol(rule, packet)
             and all(self._holds(lookup, rule, packet, walk) for lookup in rule.lookups)
             and _by_source_port(rule, packet, walk)
@@ -199,22 +199,23 @@ class Rules:
 
     def _holds(self, lookup: Lookup, rule: PacketRule, packet: Packet, walk: Walk) -> bool:
         name = _set_of(lookup)
-        if lookup.is_learnt:
-            _say(
-                walk, f"{_name(rule)} looks at what the set {name} has learnt; it is taken not to match", rule
-            )
+        if lookup.is_learnt or lookup.origin:
+            has = f"from {_cut_short(lookup.origin)}" if lookup.origin else "learnt"
+            taken = "to match, as for none of it" if lookup.negated else "not to match"
+            _say(walk, f"{_name(rule)} looks at what the set {name} has {has}; it is taken {taken}", rule)
+            return lookup.negated
+        if lookup.what == "ether" and packet.mac is None:
+            return _unknown(rule, _MAC, walk)
+        if lookup.what == "ether" and packet.mac == "":
             return False
-        if lookup.origin:
-            where = f"what the set {name} has from {_cut_short(lookup.origin)}"
-            _say(walk, f"{_name(rule)} looks at {where}; it is taken not to match", rule)
-            return False
+        return self._is_in(lookup, name, packet) != lookup.negated
+
+    def _is_in(self, lookup: Lookup, name: str, packet: Packet) -> bool:
         if lookup.what == "dport":
             return any(packet.port in ports for ports in self._members.ports.get(name, ()))
-        if lookup.what == "iifname":
+        if lookup.what in ("iifname", "sdifname"):
             return not packet.in_names.isdisjoint(self._members.others.get(name, ()))
         if lookup.what == "ether":
-            if packet.mac is None:
-                return _unknown(rule, _MAC, walk)
             return packet.mac in self._members.others.get(name, ())
         address = packet.source if lookup.what == "saddr" else packet.destination
         return _cut(address, lookup.length) in self._members.addresses.get(name, ())
@@ -238,34 +239,43 @@ def _cut(address: str, length: int) -> str:
 
 def _by_interface(rule: PacketRule, packet: Packet) -> bool:
     came = (*rule.in_interfaces, *rule.in_members)
+    leaves = rule.out_interfaces
     return (
-        (not came or not packet.in_names.isdisjoint(came))
-        and (not rule.out_interfaces or not packet.out_names.isdisjoint(rule.out_interfaces))
+        (not came or _turned(rule, "in_interfaces", not packet.in_names.isdisjoint(came)))
+        and (not leaves or _turned(rule, "out_interfaces", not packet.out_names.isdisjoint(leaves)))
         and packet.in_names.isdisjoint(rule.outside)
     )
 
 
-def _in_prefixes(prefixes: Sequence[str], address: str) -> bool:
+def _turned(rule: PacketRule, field: str, holds: bool) -> bool:
+    return holds != (field in rule.negated)
+
+
+def _in_prefixes(rule: PacketRule, field: Literal["sources", "destinations"], address: str) -> bool:
+    prefixes = rule.sources if field == "sources" else rule.destinations
     if not prefixes:
         return True
     host = parse_prefix(address)
-    return any(parse_prefix(text).covers(host) for text in prefixes)
+    return _turned(rule, field, any(parse_prefix(text).covers(host) for text in prefixes))
 
 
 def _by_protocol(rule: PacketRule, packet: Packet) -> bool:
-    if rule.protocol and packet.protocol not in _WORDS.get(rule.protocol, (rule.protocol,)):
+    names = _WORDS.get(rule.protocol, (rule.protocol,))
+    if rule.protocol and not _turned(rule, "protocol", packet.protocol in names):
         return False
     if rule.icmp_types:
-        return packet.icmp_type in rule.icmp_types
+        return _turned(rule, "icmp_types", packet.icmp_type in rule.icmp_types)
     if rule.tcp_ports or rule.ports:
-        return packet.port in rule.tcp_ports or any(packet.port in ports_of(text) for text in rule.ports)
+        named = packet.port in rule.tcp_ports or any(packet.port in ports_of(text) for text in rule.ports)
+        return _turned(rule, "ports", named)
     return True
 
 
 def _by_source_port(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
     if rule.source_ports and packet.source_port is None:
         return _unknown(rule, "the source port", walk)
-    return not rule.source_ports or any(packet.source_port in ports_of(text) for text in rule.source_ports)
+    named = any(packet.source_port in ports_of(text) for text in rule.source_ports)
+    return not rule.source_ports or _turned(rule, "source_ports", named)
 
 
 def _by_flags(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
@@ -283,13 +293,15 @@ def _by_flags(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
 def _by_mac(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
     if rule.source_mac and packet.mac is None:
         return _unknown(rule, _MAC, walk)
-    return not rule.source_mac or packet.mac == rule.source_mac
+    if not rule.source_mac:
+        return True
+    return bool(packet.mac) and _turned(rule, "source_mac", packet.mac == rule.source_mac)
 
 
 def _by_dscp(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
     if rule.dscp is not None and packet.dscp is None:
         return _unknown(rule, "the DSCP", walk)
-    return rule.dscp in (None, packet.dscp)
+    return rule.dscp is None or _turned(rule, "dscp", packet.dscp == rule.dscp)
 
 
 def _by_nat(rule: PacketRule, packet: Packet, walk: Walk) -> bool:

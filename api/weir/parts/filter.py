@@ -4,12 +4,12 @@
 One becomes several where a match is one of a family or protocol only. A set of addresses is a look for each
 length of prefix that it has; so that a packet matches once, these lead to a chain of the rule's own, by
 `goto`, which comes back behind the rule (docs/adr/0131). So does what is within the limits of its source, by
-`return`, where a rule is about what is over them.
+`return`, where a rule is about what is over them. What is not in a set is in none of them: that is one rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -28,6 +28,9 @@ from weir.parts.source_bounds import bounds_of
 Lengths = Mapping[Head, int]
 """Of the static sets, how many entries are in each of the kernel's."""
 
+_NEGATED = {"in_interface": "in_interfaces", "out_interface": "out_interfaces", "source": "sources"}
+_NEGATED |= {"destination": "destinations"}
+_OF_SETS = ("source_set", "destination_set", "port_set")
 OUTGOING = "outgoing"
 """What the router sends; the chain `output` is where connections get their zone."""
 
@@ -85,6 +88,7 @@ def looked_up(rules: Iterable[PacketRule], heads: Iterable[Head]) -> Iterator[Pa
     """The sets that the rules right before it look at, in the same chain."""
     chain = ""
     for rule in rules:
+        rule = _outside_of_fetched(rule, by_name)
         if rule.chain != chain:
             chain, before = rule.chain, []
         if not (rule.lookups and rule.lookups[0].origin):  # it is the only one of its rule then
@@ -96,6 +100,18 @@ def looked_up(rules: Iterable[PacketRule], heads: Iterable[Head]) -> Iterator[Pa
             if head.name not in before:
                 own = lookup._replace(set=head.name, length=head.length, origin="")
                 yield replace(rule, lookups=(own,))
+
+
+def _outside_of_fetched(rule: PacketRule, by_name: Mapping[str, Sequence[Head]]) -> PacketRule:
+    """What is not in a fetched set is in none of those that it has."""
+    if not any(lookup.origin and lookup.negated for lookup in rule.lookups):
+        return rule
+    found: dict[Lookup, None] = {}
+    for lookup in rule.lookups:
+        heads = by_name.get(lookup.set, ()) if lookup.origin else ()
+        own = (lookup._replace(set=head.name, length=head.length, origin="") for head in heads)
+        found.update(dict.fromkeys(own if lookup.origin else (lookup,)))
+    return replace(rule, lookups=tuple(found))
 
 
 def chain_of(name: str) -> str:
@@ -140,6 +156,9 @@ class _Compiled:
             flags=tuple(sorted(rule.tcp_flags)),
             flags_unset=tuple(sorted(rule.tcp_flags_unset)),
             dscp=rule.dscp,
+            negated=tuple(
+                sorted(_NEGATED.get(field, field) for field in rule.negated if field not in _OF_SETS)
+            ),
             is_first=self._by_first,
             time=rule.time,
         )
@@ -187,16 +206,25 @@ class _Compiled:
     def _expanded(self, match: PacketRule, name: str) -> Iterator[PacketRule]:
         rule, family = self._rule, match.family
         alternatives: list[list[Lookup]] = []
-        for field, end in (("source_set", "saddr"), ("destination_set", "daddr"), ("port_set", "dport")):
-            if getattr(rule, field) is not None:
-                alternatives.append(self._lookups(getattr(rule, field), end, family))
+        outside: list[Lookup] = []
+        for field, end in zip(_OF_SETS, ("saddr", "daddr", "dport"), strict=True):
+            name_of_set = getattr(rule, field)
+            if name_of_set is not None and field not in rule.negated:
+                alternatives.append(self._lookups(name_of_set, end, family))
+            elif name_of_set is not None and not self._is_there(name_of_set):
+                return
+            elif name_of_set is not None:
+                found = self._lookups(name_of_set, end, family)
+                outside += [lookup._replace(negated=True) for lookup in found]
         sources = tuple(text for text in rule.source if parse_prefix(text).family == family)
         destinations = tuple(text for text in rule.destination if parse_prefix(text).family == family)
         if not all(alternatives):
             return
         several = [found for found in alternatives if len(found) > 1 or found[0].origin]
         single = tuple(found[0] for found in alternatives if found not in several)
-        match = replace(match, sources=sources, destinations=destinations, lookups=single)
+        match = replace(match, sources=sources, destinations=destinations, lookups=(*single, *outside))
+        unsaid = {field for field in ("sources", "destinations", "icmp_types") if not getattr(match, field)}
+        match = replace(match, negated=tuple(field for field in match.negated if field not in unsaid))
         yield from self._led(match, several, name)
 
     def _led(self, match: PacketRule, stages: list[list[Lookup]], name: str) -> Iterator[PacketRule]:
@@ -248,6 +276,10 @@ class _Compiled:
         if rule.rate_per_s is not None:
             match = replace(match, rate_per_s=rule.rate_per_s, burst=rule.burst)
         return match
+
+    def _is_there(self, set_id: str) -> bool:
+        item = self._set(set_id)
+        return item is not None and not item.disabled
 
     def _lookups(self, set_id: str, end: str, family: Family) -> list[Lookup]:
         item = self._set(set_id)

@@ -264,9 +264,24 @@ def _in_vrfs(
             yield PacketRule("entry", "zone", what, in_interfaces=members, zone=table)
             yield PacketRule("output", "zone", what, out_interfaces=members, zone=table)
     for rule in asked:
-        yield rule
-        if vrfs and rule.in_interfaces and rule.chain not in with_one_name:
-            yield replace(rule, in_interfaces=(), in_members=rule.in_interfaces)
+        if not vrfs or rule.chain in with_one_name:
+            yield rule
+        elif "in_interfaces" in rule.negated:  # by neither name
+            yield _by_no_name(replace(rule, in_members=rule.in_interfaces))
+        else:
+            yield _by_no_name(rule)
+            if rule.in_interfaces:
+                yield replace(rule, in_interfaces=(), in_members=rule.in_interfaces)
+
+
+def _by_no_name(rule: PacketRule) -> PacketRule:
+    """What does not come in by an interface of a set does so by neither of its names."""
+    found = [
+        lookup._replace(what="sdifname")
+        for lookup in rule.lookups
+        if lookup.what == "iifname" and lookup.negated
+    ]
+    return replace(rule, lookups=(*rule.lookups, *found)) if found else rule
 
 
 def _firewall(
@@ -318,10 +333,12 @@ def _firewall(
 
 def rule_text(rule: PacketRule) -> str:
     """A rule in words."""
+    came = "not from" if "in_interfaces" in rule.negated else "from"
+    leaves = "not to" if "out_interfaces" in rule.negated else "to"
     interfaces = [
-        *(f"from {name}" for name in rule.in_interfaces),
-        *(f"from {name} in a VRF" for name in rule.in_members),
-        *(f"to {name}" for name in rule.out_interfaces),
+        *(f"{came} {name}" for name in rule.in_interfaces),
+        *(f"{came} {name} in a VRF" for name in rule.in_members),
+        *(f"{leaves} {name}" for name in rule.out_interfaces),
         *(f"not from {name}" for name in rule.outside),
     ]
     where = "".join(f" {word}" for word in (*interfaces, rule.target) if word)
@@ -341,10 +358,10 @@ def rule_text(rule: PacketRule) -> str:
     family = f" IPv{rule.family}" if rule.family else ""
     number = rule.zone or rule.connections or rule.mss
     verdict = f"{rule.verdict} {number}" if number else rule.verdict
-    came = f" from {_some(rule.sources)}" if rule.sources else ""
+    networks = f" from {_some(rule.sources)}" if rule.sources else ""
     if rule.verdict == "helper" and rule.destinations:
-        came += f" to {_some(rule.destinations)}"
-    return f"{rule.chain} {verdict}{family}{where}: {rule.comment}{came}{ports}{only}"
+        networks += f" to {_some(rule.destinations)}"
+    return f"{rule.chain} {verdict}{family}{where}: {rule.comment}{networks}{ports}{only}"
 
 
 def _some(networks: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from weir.kinds.connection_helper import SPOKEN, ConnectionHelper
 from weir.kinds.firewall_rule import FirewallRule
-from weir.kinds.nat import families
+from weir.kinds.nat import families, ports_named
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.service import Service
 from weir.model.address import split_address
@@ -154,7 +154,7 @@ class _Translated:
     def _may_stay(self) -> bool:
         """Whether the port to which it is redirected is one of those that it matches."""
         rule, service = self._rule, self._service
-        ports = rule.ports if service is None else service.ports
+        ports = ports_named(rule) if service is None else service.ports
         return rule.to_port is None or not ports or any(rule.to_port in ports_of(text) for text in ports)
 
     def _hairpin(self, is_open: bool, said: dict[str, Any]) -> Iterator[PacketRule]:
@@ -190,15 +190,18 @@ class _Translated:
         if rule.service is not None and (service is None or service.disabled):
             return
         protocols, ports = (
-            (rule.protocol, rule.ports) if service is None else (service.protocol, service.ports)
+            (rule.protocol, ports_named(rule)) if service is None else (service.protocol, service.ports)
         )
+        base = match or self._match()
+        base = replace(base, service=None, negated=_without(base.negated, "protocol", "ports"))
         for row in self._here.helpers:
             asked = _asked_at(row, ports, rule.to_port)
             if asked is None:
                 continue
             for protocol in SPOKEN[row.helper].protocols:
-                if protocols in ("any", "tcp-udp", protocol):
-                    own = replace(match or self._match(), service=None, protocol=protocol, ports=asked)
+                is_named = protocols in ("any", "tcp-udp", protocol)
+                if is_named != ("protocol" in rule.negated):
+                    own = replace(base, protocol=protocol, ports=asked)
                     helper = {"target": object_of(row.helper, protocol), "counter": ""}
                     yield from self._made(HELPERS, "helper", own, is_first=True, **said, **helper)
 
@@ -218,6 +221,7 @@ class _Translated:
             protocol=rule.protocol,
             ports=rule.ports,
             service=rule.service,
+            negated=_without(rule.negated, *said),
             time=rule.time,
         )
         return replace(found, **said)
@@ -255,6 +259,10 @@ class _Translated:
                 yield from _by_protocol(rule, protocol) if rule.to_port else (rule,)
             else:
                 yield rule
+
+
+def _without(fields: tuple[str, ...], *others: str) -> tuple[str, ...]:
+    return tuple(field for field in fields if field not in others)
 
 
 def _asked_at(row: ConnectionHelper, ports: tuple[str, ...], to_port: int | None) -> tuple[str, ...] | None:

@@ -27,10 +27,11 @@ FORWARDING = (BEFORE_TRACKING, CLAMP, "forward", *NAT_CHAINS)
 
 
 class Lookup(NamedTuple):
-    """What of a packet is in a set: `saddr`, `daddr` (cut to `length`), `ether`, `iifname` or `dport`.
+    """What of a packet is in a set: `saddr`, `daddr` (cut to `length`), `ether`, `iifname`,
+    `sdifname` or `dport`.
 
     With an `origin` the set is fetched from there, and which lengths it has is known to the agent alone: this
-    stands for a look for each of them (`weir.parts.filter.looked_up`)."""
+    stands for a look for each of them (`weir.parts.filter.looked_up`). `negated`: it is not in the set."""
 
     what: str
     set: str
@@ -38,6 +39,7 @@ class Lookup(NamedTuple):
     length: int = 0
     is_learnt: bool = False
     origin: str = ""
+    negated: bool = False
 
 
 class SourceBound(NamedTuple):
@@ -95,6 +97,9 @@ class PacketRule:
     flags_unset: tuple[str, ...] = ()
     dscp: int | None = None
     """Its codepoint; such a rule is of one family."""
+    negated: tuple[str, ...] = ()
+    """Which of these fields say what the packet is not: `in_interfaces` with `in_members`, `out_interfaces`,
+    `sources`, `destinations`, `source_mac`, `protocol`, `ports`, `source_ports`, `icmp_types` or `dscp`."""
     ct_nat: str = ""
     """What NAT did to the connection (`weir.kinds.firewall_rule.NAT_STATES`), "" = anything."""
     is_first: bool = False

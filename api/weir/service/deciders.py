@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from weir.kinds.filter import lacks_macs
+from weir.kinds.sender_macs import lacks_macs
 from weir.kinds.static_route import StaticRoute
 from weir.model.address import split_address
 from weir.model.document import Document

@@ -11041,6 +11041,7 @@ export interface components {
             tcp_flags: string[];
             tcp_flags_unset: string[];
             dscp: number | null;
+            negated: string[];
             rate_per_s: number | null;
             burst: number;
             source_limit: components["schemas"]["SourceLimit"] | null;
@@ -11189,6 +11190,8 @@ export interface components {
              * @default null
              */
             dscp: number | null;
+            /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
+            negated?: ("in_interface" | "out_interface" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
             /**
              * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
@@ -11331,6 +11334,8 @@ export interface components {
              * @default null
              */
             dscp: number | null;
+            /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
+            negated?: ("in_interface" | "out_interface" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
             /**
              * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
@@ -11479,6 +11484,8 @@ export interface components {
              * @default null
              */
             dscp: number | null;
+            /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
+            negated?: ("in_interface" | "out_interface" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
             /**
              * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
@@ -11616,6 +11623,8 @@ export interface components {
             tcp_flags_unset?: ("syn" | "ack" | "fin" | "rst" | "psh" | "urg" | "ece" | "cwr")[] | null;
             /** @description Matches packets with this codepoint, such as 46 (EF) of voice. */
             dscp?: number | null;
+            /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
+            negated?: ("in_interface" | "out_interface" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
             /** @description The rule matches at most this many packets per second. The next rules get the rest. */
             rate_per_s?: number | null;
             /** @description This many packets may come at once before the rate applies. */
@@ -11665,6 +11674,7 @@ export interface components {
             protocol: string;
             ports: string[];
             service: string | null;
+            negated: string[];
             to_address: string | null;
             to_port: number | null;
             hairpin: boolean;
@@ -11727,6 +11737,8 @@ export interface components {
              * @default null
              */
             service: string | null;
+            /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
+            negated?: ("source" | "source_set" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
             /**
              * @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix.
              * @default null
@@ -11811,6 +11823,8 @@ export interface components {
              * @default null
              */
             service: string | null;
+            /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
+            negated?: ("source" | "source_set" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
             /**
              * @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix.
              * @default null
@@ -11901,6 +11915,8 @@ export interface components {
              * @default null
              */
             service: string | null;
+            /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
+            negated?: ("source" | "source_set" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
             /**
              * @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix.
              * @default null
@@ -11969,6 +11985,8 @@ export interface components {
             ports?: string[] | null;
             /** @description Use a service instead of a protocol and ports. */
             service?: string | null;
+            /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
+            negated?: ("source" | "source_set" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
             /** @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix. */
             to_address?: string | null;
             /** @description The port there. Empty: the same. */
@@ -18058,6 +18076,7 @@ export interface components {
             tcp_flags: string[];
             tcp_flags_unset: string[];
             dscp: number | null;
+            negated: string[];
             rate_per_s: number | null;
             burst: number;
             source_limit: components["schemas"]["SourceLimit"] | null;
@@ -18084,6 +18103,7 @@ export interface components {
             protocol: string;
             ports: string[];
             service: string | null;
+            negated: string[];
             to_address: string | null;
             to_port: number | null;
             hairpin: boolean;

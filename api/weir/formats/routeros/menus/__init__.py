@@ -19,6 +19,7 @@ from weir.formats.routeros.menus import (
     machine,
     nat,
     ospf,
+    outside,
     pcc,
     people,
     plain_tunnels,
@@ -107,6 +108,7 @@ def read_rows(router: Router) -> None:
     router.take(MENUS)
     lists.fill_others(router)
     here.keep_narrow(router)
+    outside.keep_outside(router)
     links.finish_links(router)
     ways_out.finish(router)
     dhcp.finish_relayed(router)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network, summarize_address_range
 
 from weir.formats.quantity import time_ms, truth
@@ -84,11 +84,8 @@ def prefix(value: str, row: Row) -> str:
 
 
 def prefixes(value: str, row: Row) -> list[str]:
-    """A network, a range of addresses, or `!` and one of these, which is everything around it."""
-    inner = value.removeprefix("!")
-    found = _range(inner) if "-" in inner else [prefix(inner, row)]
-    if value != inner:
-        found = [str(network) for network in _around(found)]
+    """A network, or a range of addresses."""
+    found = _range(value) if "-" in value else [prefix(value, row)]
     if len(found) > MAX_PIECES:
         raise ValueError(f"it is more than {MAX_PIECES} prefixes")
     return found
@@ -107,39 +104,8 @@ def _range(value: str) -> list[str]:
     raise ValueError("expected a range such as 10.0.0.1-10.0.0.9")
 
 
-def _around(inside: list[str]) -> list[str]:
-    """Every prefix of the family that holds none of these, which follow one another."""
-    networks = [ip_network(item) for item in inside]
-    first, last = int(networks[0].network_address), int(networks[-1].broadcast_address)
-    top = (1 << networks[0].max_prefixlen) - 1
-    make = IPv4Address if networks[0].version == 4 else IPv6Address
-    found: list[str] = []
-    for low, high in ((0, first - 1), (last + 1, top)):
-        if low <= high:
-            found += map(str, summarize_address_range(make(low), make(high)))
-    if not found:
-        raise ValueError("nothing is left of all addresses")
-    return found
-
-
 def ports(value: str, _row: Row) -> list[str]:
-    inner = value.removeprefix("!")
-    found = [parse_ports(item.strip()) for item in inner.split(",")]
-    return found if value == inner else _other_ports(found)
-
-
-def _other_ports(found: Iterable[str]) -> list[str]:
-    spans = sorted(tuple(map(int, item.split("-"))) for item in found)
-    rest, at = [], 1
-    for span in spans:
-        if at < span[0]:
-            rest.append(parse_ports(f"{at}-{span[0] - 1}"))
-        at = max(at, span[-1] + 1)
-    if at <= 65_535:
-        rest.append(parse_ports(f"{at}-65535"))
-    if not rest:
-        raise ValueError("no port is left")
-    return rest
+    return [parse_ports(item.strip()) for item in value.split(",")]
 
 
 def choice(words: Mapping[str, str]) -> Callable[[str, Row], str]:

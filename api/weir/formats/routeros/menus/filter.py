@@ -14,14 +14,19 @@ from weir.formats.routeros.menus.convert import choice, mac, milliseconds, ports
 from weir.formats.routeros.menus.lists import address_set, interface_set, set_of_others
 from weir.formats.routeros.menus.matches import (
     MATCHES,
+    NEGATED,
     NO_INTERFACE,
     QUIET,
     SIDES,
     address_matches,
+    but,
     hours_of,
+    interfaces_only_here,
+    is_negated,
     keep_out_of_force,
     matches_nothing,
     named_interfaces,
+    negate,
 )
 from weir.formats.routeros.menus.per_source import SOURCE_LIMITS, source_limit
 from weir.formats.routeros.menus.router import Json, Router
@@ -89,6 +94,8 @@ NAT_STATES = {
 _RATE = re.compile(r"([0-9]{1,9})(?:/([0-9a-z:]{1,20}))?,([0-9]{1,9})(?::packet)?")
 COUNTS = {"limit", *(said.field for said in SOURCE_LIMITS.values())}
 """What would hold for each of several rules, and not for all of them together."""
+_NEGATED = {**NEGATED, "src-port": "source_ports", "src-mac-address": "source_mac", "dscp": "dscp"}
+_ENDS = (("in-interface", "in_interface", "in_list"), ("out-interface", "out_interface", "out_list"))
 _NEVER = ("none-dynamic", "none-static")
 _LONGEST = f"Weir forgets after {MAX_SET_TIMEOUT_S // 86_400} days."
 
@@ -131,12 +138,6 @@ def _dscp(value: str, _row: Row) -> int:
     if not (value.isascii() and value.isdigit() and len(value) < 3 and int(value) < _CODEPOINTS):
         raise ValueError(f"Weir matches one codepoint, a number below {_CODEPOINTS}")
     return int(value)
-
-
-def _mac(value: str, row: Row) -> str:
-    if value.startswith("!"):
-        raise ValueError("Weir matches one address, and not all others")
-    return mac(value, row)
 
 
 def _limit(value: str, _row: Row) -> tuple[int, int]:
@@ -201,6 +202,7 @@ def _take(router: Router, row: Row, actions: Mapping[str, str], chain_of: Callab
     if action == "jump":
         body["jump_to"] = chain_of(row.need("jump_to", "jump-target"))
     address_matches(row, body, SIDES)
+    negate(row, body, _NEGATED)
     if action == "add-src-to-address-list":
         name = row.need("add_list", "address-list")
         if "address-list-timeout" not in row.given:
@@ -234,6 +236,7 @@ def _by_interfaces(router: Router, row: Row, body: Json) -> None:
         rule = {**body, **hours}
         rule.update({"in_interface": come} if come else {})
         rule.update({"out_interface": leave} if leave else {})
+        negate(row, rule, {key: field for key, field, lists in _ENDS if lists not in row.values})
         router.want_next("firewall-rule", row.line, rule, rule["chain"])
     if not pairs:
         row.leave_out(*NO_INTERFACE)
@@ -241,12 +244,16 @@ def _by_interfaces(router: Router, row: Row, body: Json) -> None:
 
 def _incoming(router: Router, row: Row, body: Json) -> list[str | None]:
     if "in_interface" in row.values or "in_list" not in row.values:
-        return named_interfaces(router, row.get("in_list"), row.get("in_interface"))
+        return _one_of(router, row, row.get("in_list"), *_ENDS[0][:2])
     name = row.values["in_list"]
     inside = name.removeprefix("!")
     needs_names = any(item in body for item in ("source", "source_set")) or body["action"] == "return"
     if not needs_names and name == inside:
         body["source_set"] = interface_set(router, inside, row.line)
+        return [None]
+    if not needs_names and not interfaces_only_here(router):
+        body["source_set"] = interface_set(router, inside, row.line)
+        body["negated"] = [*body.get("negated", ()), "source_set"]
         return [None]
     if not needs_names:
         body["source_set"] = set_of_others(router, inside, row.line)
@@ -259,7 +266,13 @@ def _outgoing(router: Router, row: Row) -> list[str | None]:
     name = row.get("out_list")
     if name is not None and name.startswith("!"):
         row.changed("other-interfaces", f"“Not {name[1:]}” are the other interfaces of the file.")
-    return named_interfaces(router, name, row.get("out_interface"))
+    return _one_of(router, row, name, *_ENDS[1][:2])
+
+
+def _one_of(router: Router, row: Row, name: str | None, key: str, field: str) -> list[str | None]:
+    """Of the interfaces of a list. A rule about all but one, and no list, turns that round."""
+    but_one = name is not None and is_negated(row, key)
+    return named_interfaces(router, name, row.get(field), but_one=but_one)
 
 
 def _filter_menu(path: str) -> Menu:
@@ -268,10 +281,10 @@ def _filter_menu(path: str) -> Menu:
         "icmp-options": Property("icmp_types", _icmp),
         "connection-state": Property("ct_state", _states),
         "connection-nat-state": Property("ct_nat", choice(NAT_STATES)),
-        "src-mac-address": Property("source_mac", _mac),
-        "src-port": Property("source_ports", ports),
+        "src-mac-address": Property("source_mac", but(mac)),
+        "src-port": Property("source_ports", but(ports)),
         "tcp-flags": Property("flags", _flags),
-        "dscp": Property("dscp", _dscp),
+        "dscp": Property("dscp", but(_dscp)),
         "limit": Property("limit", _limit),
         **SOURCE_LIMITS,
         "jump-target": Property("jump_to", text),

@@ -26,11 +26,17 @@ def keep_narrow(router: Router) -> None:
             _disable(rule, "more-entries", f"{text}. Remove what does not belong there, and import again.")
         elif why := chains.why_wider(rule):
             _disable(rule, "chain-here", f"{why} Rename that chain or remove its rules, and import again.")
+    for rule in router.order_of("firewall-rule"):
+        more = extra.get(rule.body.get("source_set", ""))
+        if more and "source_set" in rule.body.get("negated", ()) and not rule.body.get("disabled"):
+            text = f"The set {rule.body['source_set']} of this router also holds {_shown(more)}"
+            for line in rule.lines:
+                line.note("warning", "more-entries", f"{text}: the rule does not match these here.")
 
 
 def _in_force(router: Router) -> list[Wanted]:
     """The rules of the file that let pass, or lead to such."""
-    found = (rule for (kind, _), rules in router.order.items() for rule in rules if kind == "firewall-rule")
+    found = router.order_of("firewall-rule")
     return [rule for rule in found if not rule.body.get("disabled") and rule.body["action"] not in _STOPS]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from weir.formats.report import quoted
 from weir.formats.routeros.menus.filter import OF_RULES
 from weir.formats.routeros.menus.lists import ADDRESS_LIST, ADDRESS_LIST_6, MEMBER, address_set_id
+from weir.formats.routeros.menus.matches import LISTS, is_negated
 from weir.formats.routeros.menus.nat import NAT
 from weir.formats.routeros.menus.router import Router
 from weir.formats.routeros.menus.table import Menu, Row
@@ -74,23 +75,26 @@ class _Lacks:
         self._say_of_interfaces(row)
         for name in _address_lists(row):
             self._say_of_addresses(row, name)
+        self._say_of_entries_here(row, "the rule does not match {} here", negated=True)
 
     def _is_in_force(self, row: Row) -> bool:
         return row.line.fate != "left-out" and row.line not in self._disabled
 
     def say_of_entries_here(self, row: Row) -> None:
+        self._say_of_entries_here(row, "the rule matches {}, too")
+
+    def _say_of_entries_here(self, row: Row, effect: str, *, negated: bool = False) -> None:
         """A set of this router that is called as a list of the file may hold more."""
         if not self._is_in_force(row):
             return
-        for name in _address_lists(row):
+        for name in _address_lists(row, negated=negated):
             set_id, shown = address_set_id(self._router, name), quoted(name)
             if count := self._here[set_id]:
                 what = _were(count, f"entry of {shown}", f"entries of {shown}")
-                row.warn("more-entries", f"{what} here before: the rule matches these, too.")
+                row.warn("more-entries", f"{what} here before: {effect.format('these')}.")
             if count := self._adders_here[set_id]:
                 what = _were(count, f"rule that adds to {shown}", f"rules that add to {shown}")
-                text = f"{what} here before: the rule matches what these add, too."
-                row.warn("more-entries", text)
+                row.warn("more-entries", f"{what} here before: {effect.format('what these add')}.")
 
     def _say_of_addresses(self, row: Row, name: str) -> None:
         key, shown = (row.menu.root, name), quoted(name)
@@ -119,8 +123,10 @@ def _were(number: int, one: str, several: str) -> str:
     return f"1 {one} was" if number == 1 else f"{number} {several} were"
 
 
-def _address_lists(row: Row) -> list[str]:
-    return sorted({row.values[field] for field in ("source_list", "destination_list") if field in row.values})
+def _address_lists(row: Row, *, negated: bool = False) -> list[str]:
+    """What it matches is in these, or `negated` outside of these."""
+    named = {key: field for key, field in LISTS.items() if field in row.values}
+    return sorted({row.values[field] for key, field in named.items() if is_negated(row, key) == negated})
 
 
 def _adds(row: Row) -> bool:

@@ -243,7 +243,14 @@ def _address_menu(path: str) -> Menu:
         "timeout": Property("timeout", milliseconds),
     }
     becomes = "an entry, or a name, of the set of that name"
-    return Menu(path, becomes, _expiring, fields, {"creation-time": ANY})
+    root = path.partition(" ")[0]
+
+    def lose(router: Router, verb: str, given: Mapping[str, str]) -> None:
+        """The list may hold more, or with None each may."""
+        if given.get("disabled", "").lower() not in ("yes", "true"):
+            router.lists_lost[root, given.get("list") if verb == "add" else None] += 1
+
+    return Menu(path, becomes, _expiring, fields, {"creation-time": ANY}, lose=lose)
 
 
 def _expiring(router: Router, row: Row) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,8 +13,10 @@ from weir.formats.report import quoted
 from weir.formats.routeros.menus.convert import COMMON, flag, interface, ports, prefixes, text
 from weir.formats.routeros.menus.lists import address_set
 from weir.formats.routeros.menus.router import Json, Router
-from weir.formats.routeros.menus.table import ANY, Property, Row
+from weir.formats.routeros.menus.table import ANY, Property, Reader, Row
 from weir.formats.routeros.values import window
+from weir.kinds.negated import whole
+from weir.model.interface import Interface
 from weir.model.limits import DAYS, MINUTES_PER_DAY
 from weir.model.schedule import ALWAYS
 
@@ -42,9 +44,31 @@ def protocol(value: str, row: Row) -> str:
     return PROTOCOLS[value]
 
 
+def but(read: Reader) -> Reader:
+    """The same value, which may have a `!` before it (`is_negated`)."""
+    return lambda value, row: read(value.removeprefix("!"), row)
+
+
+def is_negated(row: Row, key: str) -> bool:
+    """Whether a rule is about all but what one of its properties says."""
+    return row.given.get(key, "").startswith("!")
+
+
+def negate(row: Row, body: Json, fields: Mapping[str, str]) -> None:
+    """Turn round the fields of these properties that have a `!`."""
+    found = [field for key, field in fields.items() if field in body and is_negated(row, key)]
+    if found:
+        body["negated"] = [*body.get("negated", ()), *found]
+
+
+def _networks(value: str, row: Row) -> list[str]:
+    found = prefixes(value.removeprefix("!"), row)
+    if value.startswith("!") and whole(found):
+        raise ValueError("nothing is left of all addresses")
+    return found
+
+
 def one_interface(value: str, row: Row) -> str:
-    if value.startswith("!"):
-        raise ValueError("Weir matches one interface, and not all others")
     if value in row.router.lists:
         raise ValueError("it is an interface list")
     return interface(value, row)
@@ -59,8 +83,6 @@ def _list_name(value: str, row: Row) -> str:
 
 
 def _address_list(value: str, row: Row) -> str:
-    if value.startswith("!"):
-        raise ValueError("Weir matches what is in a set, and not all others")
     if not value:
         raise ValueError("it names no list")
     return value
@@ -96,20 +118,30 @@ MATCHES = {
     **COMMON,
     "chain": Property("chain", text),
     "action": Property("action", text),
-    "src-address": Property("source", prefixes),
-    "dst-address": Property("destination", prefixes),
-    "src-address-list": Property("source_list", _address_list),
-    "dst-address-list": Property("destination_list", _address_list),
-    "protocol": Property("protocol", protocol),
-    "dst-port": Property("ports", ports),
-    "in-interface": Property("in_interface", one_interface),
-    "out-interface": Property("out_interface", one_interface),
+    "src-address": Property("source", _networks),
+    "dst-address": Property("destination", _networks),
+    "src-address-list": Property("source_list", but(_address_list)),
+    "dst-address-list": Property("destination_list", but(_address_list)),
+    "protocol": Property("protocol", but(protocol)),
+    "dst-port": Property("ports", but(ports)),
+    "in-interface": Property("in_interface", but(one_interface)),
+    "out-interface": Property("out_interface", but(one_interface)),
     "in-interface-list": Property("in_list", _list_name),
     "out-interface-list": Property("out_list", _list_name),
     "log": Property("log", flag),
     "time": Property("windows", _windows),
     "place-before": Property("", _place),
 }
+LISTS = {"src-address-list": "source_list", "dst-address-list": "destination_list"}
+NEGATED = {
+    "src-address": "source",
+    "dst-address": "destination",
+    "src-address-list": "source_set",
+    "dst-address-list": "destination_set",
+    "protocol": "protocol",
+    "dst-port": "ports",
+}
+"""What rules of both kinds can turn round."""
 _ANY_INTERFACE, _ANY_OF_A_LIST = ("all",), ("all", "!none")
 QUIET = {
     "log-prefix": ("",),
@@ -158,19 +190,30 @@ SIDES = (
 )
 
 
-def named_interfaces(router: Router, name: str | None, one: str | None = None) -> list[str | None]:
+def named_interfaces(
+    router: Router, name: str | None, one: str | None = None, *, but_one: bool = False
+) -> list[str | None]:
     """The interfaces of a list, or with `!` all others of the file that packets come by; with `one` only
-    that, where it is among them. None stands for any."""
+    that, where it is among them, or with `but_one` all but that. None stands for any."""
     if name is None:
-        return [one]
+        return [item for item in _routed(router) if item != one] if but_one else [one]
     members = _others(router, name[1:]) if name.startswith("!") else router.members(name)
-    return [item for item in members if one in (None, item)]
+    return [item for item in members if one is None or (item == one) != but_one]
 
 
 def _others(router: Router, name: str) -> list[str]:
     members = router.members(name, is_whole=True)
-    routed = router.once("routed", lambda: _routed_interfaces(router))
-    return [item for item in routed if item not in members]
+    return [item for item in _routed(router) if item not in members]
+
+
+def _routed(router: Router) -> list[str]:
+    return router.once("routed", lambda: _routed_interfaces(router))
+
+
+def interfaces_only_here(router: Router) -> list[str]:
+    """This router's, of which the file does not know, so that it did not mean them either."""
+    _routed(router)
+    return sorted(item.id for item in router.only_here(Interface))
 
 
 def _routed_interfaces(router: Router) -> list[str]:

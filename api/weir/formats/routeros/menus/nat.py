@@ -10,14 +10,17 @@ from weir.formats.routeros.menus.convert import prefixes
 from weir.formats.routeros.menus.lists import MEMBER, ZONES
 from weir.formats.routeros.menus.matches import (
     MATCHES,
+    NEGATED,
     NO_INTERFACE,
     QUIET,
     SIDES,
     address_matches,
     hours_of,
+    is_negated,
     keep_out_of_force,
     matches_nothing,
     named_interfaces,
+    negate,
 )
 from weir.formats.routeros.menus.nat_chains import BASES, say_unused, take_jump
 from weir.formats.routeros.menus.router import Json, Router, Translation
@@ -39,6 +42,7 @@ _TYPES = {
 }
 
 
+_SIDE_OF = {"srcnat": "out", "dstnat": "in"}
 _TO_ITSELF = "dst-address-type"
 _NARROWS = {"source", "source_list", "destination", "destination_list", "protocol", "ports"}
 """What a rule that masquerades for everybody does not say."""
@@ -91,12 +95,14 @@ def _one_rule(router: Router, row: Row) -> None:
     address_matches(row, body, SIDES)
     if row.get("local") and not _takes_its_own_addresses(router, row, body):
         row.unfit.append(row.shown(_TO_ITSELF))
+    negate(row, body, NEGATED)
     _direction(row, body, chain, action)
     if row.get("log"):
         row.warn("no-log", "Weir's NAT rules write no log.")
     interfaces = _interfaces(router, row, chain, kind)
     keep_out_of_force(row, body)
-    if kind == "masquerade" and "out_interface" in row.values and not body.get("disabled"):
+    is_of_one = "out_interface" in row.values and not is_negated(row, "out-interface")
+    if kind == "masquerade" and is_of_one and not body.get("disabled"):
         _leads_outside(router, row)
     router.translations.append(Translation(row, body, interfaces))
 
@@ -155,6 +161,8 @@ def _takes_its_own_addresses(router: Router, row: Row, body: Json) -> bool:
     if "in_list" in row.values:
         return ZONES.get(row.values["in_list"].lower()) == WAN
     port = row.get("in_interface")
+    if is_negated(row, "in-interface"):
+        return False
     return port is None or router.interface_of_id(port).body.get("role") == WAN
 
 
@@ -196,6 +204,8 @@ def _direction(row: Row, body: Json, chain: str, action: str) -> None:
         narrowing = ("source", "source_set", "destination_set", "protocol", "ports", "to_port")
         extra = [name for name in narrowing if name in body]
         row.unfit += [name.replace("_", " ") for name in extra]
+        row.unfit += ["all but its destination"] if "negated" in body else []
+        body.pop("negated", None)
         for name in extra:
             del body[name]
     elif action == "netmap":
@@ -218,7 +228,7 @@ def _say_where_it_arrives(row: Row, kind: str) -> None:
 
 def _interfaces(router: Router, row: Row, chain: str, kind: str) -> list[str | None] | None:
     """None for the members of the list WAN."""
-    field, from_list = ("out_interface", "out_list") if chain == "srcnat" else ("in_interface", "in_list")
+    field, from_list = (f"{_SIDE_OF[chain]}_interface", f"{_SIDE_OF[chain]}_list")
     for key in ("out-interface", "out-interface-list", "in-interface", "in-interface-list"):
         other = row.menu.fields[key].field
         if other in row.values and other not in (field, from_list):
@@ -226,7 +236,10 @@ def _interfaces(router: Router, row: Row, chain: str, kind: str) -> list[str | N
     name, one = row.get(from_list), row.get(field)
     if name is not None and one is None and ZONES.get(name.lower()) == WAN and kind != "none":
         return None
-    return named_interfaces(router, name, one)
+    but_one = is_negated(row, f"{_SIDE_OF[chain]}-interface")
+    if but_one and one is not None:
+        row.changed("other-interfaces", f"“Not {one}” are the other interfaces of the file.")
+    return named_interfaces(router, name, one, but_one=but_one and one is not None)
 
 
 def _nat_menu(path: str) -> Menu:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar, cast
@@ -98,7 +99,8 @@ class Router:
     not in a list, with its name. `zoned` are the ids of the interfaces whose zone the file names. `lost` are
     the commands of a menu that were left out: the verb, and the properties that are known. `partial` are the
     interface lists that may hold more than is known, `unclear` those of which nothing is certain; None in
-    them stands for all lists."""
+    them stands for all lists. `lists_lost` are entries of address lists
+    that were left out, by `/ip` or `/ipv6` and the list's name."""
 
     def __init__(self, existing: Document) -> None:
         self.existing = existing
@@ -108,6 +110,7 @@ class Router:
         self.lost: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
         self.partial: set[str | None] = set()
         self.unclear: set[str | None] = set()
+        self.lists_lost: Counter[tuple[str, str | None]] = Counter()
         self.unmade: dict[str, str] = {}
         self.filled: set[str] = set()
         self.others: dict[str, str] = {}
@@ -202,6 +205,10 @@ class Router:
         found = self.want(kind, object_id, line, body)
         self.order.setdefault((kind, within), []).append(found)
         return found
+
+    def order_of(self, kind: Kind) -> list[Wanted]:
+        """The rules of a kind, chain by chain."""
+        return [item for (of, _), items in self.order.items() if of == kind for item in items]
 
     def id_of(self, kind: str, name: Hashable, base: str) -> str:
         """The id of what the file calls `name`: `base`, or with a number where that is another name's."""

@@ -22,12 +22,15 @@ ANY: tuple[str, ...] = ()
 """Of `usual`: whatever the value is, Weir has nothing to say about it."""
 
 
+Reader = Callable[[str, "Row"], object]
+
+
 @dataclass(frozen=True, slots=True)
 class Property:
     """`read` makes the value of `field` out of the text; it raises `ValueError` or `Invalid`."""
 
     field: str
-    read: Callable[[str, Row], object]
+    read: Reader
 
 
 @dataclass(frozen=True, slots=True)

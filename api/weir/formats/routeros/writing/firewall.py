@@ -94,11 +94,11 @@ def _what_it_does(document: Document, rule: FirewallRule) -> Iterator[Property]:
 def _interfaces(rule: FirewallRule) -> Iterator[Property]:
     """And who sent the frame there."""
     if rule.in_interface is not None:
-        yield "in-interface", rule.in_interface
+        yield "in-interface", matches.but(rule, "in_interface", rule.in_interface)
     if rule.out_interface is not None:
-        yield "out-interface", rule.out_interface
+        yield "out-interface", matches.but(rule, "out_interface", rule.out_interface)
     if rule.source_mac is not None:
-        yield "src-mac-address", rule.source_mac.upper()
+        yield "src-mac-address", matches.but(rule, "source_mac", rule.source_mac.upper())
 
 
 def _state(rule: FirewallRule) -> Iterator[Property]:
@@ -110,7 +110,7 @@ def _state(rule: FirewallRule) -> Iterator[Property]:
     if flags:
         yield "tcp-flags", ",".join(flags)
     if rule.dscp is not None:
-        yield "dscp", str(rule.dscp)
+        yield "dscp", matches.but(rule, "dscp", str(rule.dscp))
 
 
 def _limits(rule: FirewallRule, family: int) -> Iterator[Property]:
@@ -141,9 +141,11 @@ def _protocols(document: Document, rule: FirewallRule, family: int) -> Iterator[
     if rule.port_set is not None:
         if ports:
             raise UnsaidError(f"it matches ports and the set of ports {rule.port_set} at once")
-        ports = matches.ports_of_set(document, rule.port_set)
-    yield port_axis("dst-port", ports)
-    yield port_axis("src-port", rule.source_ports)
+        ports = matches.ports_of_set(document, rule.port_set, negated="port_set" in rule.negated)
+    yield port_axis("dst-port", ports, negated=bool({"ports", "port_set"} & {*rule.negated}))
+    yield port_axis("src-port", rule.source_ports, negated="source_ports" in rule.negated)
+    if "icmp_types" in rule.negated:
+        raise UnsaidError("RouterOS matches types of ICMP, and not all but some")
     known = {name: number for number, name in ICMP[ROOTS[family]].items()}
     yield [[("icmp-options", f"{known[name]}{_ANY_CODE}")] for name in icmp_types_of(rule, family)] or [[]]
 

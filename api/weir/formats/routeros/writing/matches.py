@@ -15,6 +15,7 @@ from weir.kinds.nat_rule import NatRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
 from weir.model.document import Document
+from weir.model.members import other_ports
 
 AnyRule = FirewallRule | NatRule
 Axis = Sequence[Sequence[Property]]
@@ -22,6 +23,7 @@ Axis = Sequence[Sequence[Property]]
 MOST_PORTS = 15
 """In one command (help.mikrotik.com, Filter, `dst-port`)."""
 ROOTS = {4: "/ip", 6: "/ipv6"}
+_NOT = "!"
 _NAMES = {"source": "src-address", "destination": "dst-address"}
 
 
@@ -38,21 +40,27 @@ def addresses(document: Document, rule: AnyRule, family: int) -> list[Property]:
 def _side(document: Document, rule: AnyRule, side: str, family: int) -> Iterator[Property]:
     found, name = networks_of(rule, side, family), getattr(rule, f"{side}_set")
     if len(found) == 1:
-        yield _NAMES[side], found[0]
+        yield _NAMES[side], but(rule, side, found[0])
     elif found:
-        yield f"{_NAMES[side]}-list", list_of(rule, side)
+        yield f"{_NAMES[side]}-list", but(rule, side, list_of(rule, side))
     if name is None:
         return
+    named = but(rule, f"{side}_set", name)
     item = document.get("set", name)
     kind = item.type if isinstance(item, Set) else "address"
     if kind == "interface":
-        yield "in-interface-list", name
+        yield "in-interface-list", named
     elif kind != "address":
         raise UnsaidError(f"it matches the set {name}, which is of type {kind}")
     elif len(found) > 1:
         raise UnsaidError(f"it matches several networks and the set {name} at once")
     else:
-        yield f"{_NAMES[side]}-list", name
+        yield f"{_NAMES[side]}-list", named
+
+
+def but(rule: AnyRule, field: str, value: str) -> str:
+    """What a property says, with the mark of all but that where the rule turns the field round."""
+    return f"{_NOT}{value}" if field in rule.negated else value
 
 
 def protocols(document: Document, rule: AnyRule, family: int) -> tuple[list[str], list[str]]:
@@ -64,7 +72,9 @@ def protocols(document: Document, rule: AnyRule, family: int) -> tuple[list[str]
             raise UnsaidError(f"its service {rule.service} is disabled, so it matches nothing")
         protocol, ports = service.protocol, list(service.ports)
     named = {"any": (), "tcp-udp": ("tcp", "udp")}.get(protocol, (protocol,))
-    return [_protocol(name, family) for name in named], ports
+    if len(named) > 1 and "protocol" in rule.negated:
+        raise UnsaidError("RouterOS matches all protocols but one, and not all but two")
+    return [but(rule, "protocol", _protocol(name, family)) for name in named], ports
 
 
 def _protocol(name: str, family: int) -> str:
@@ -76,16 +86,19 @@ def _protocol(name: str, family: int) -> str:
     )
 
 
-def port_axis(key: str, ports: Sequence[str]) -> Axis:
+def port_axis(key: str, ports: Sequence[str], *, negated: bool = False) -> Axis:
+    if negated and ports and len(ports) <= MOST_PORTS:
+        return [[(key, _NOT + ",".join(ports))]]
+    ports = other_ports(ports) if negated and ports else ports
     starts = range(0, len(ports), MOST_PORTS)
     return [[(key, ",".join(ports[start : start + MOST_PORTS]))] for start in starts] or [[]]
 
 
-def ports_of_set(document: Document, name: str) -> list[str]:
-    """What a set of ports holds. Raises `UnsaidError` where it holds nothing."""
+def ports_of_set(document: Document, name: str, *, negated: bool = False) -> list[str]:
+    """What a set of ports holds. Raises `UnsaidError` where the rule matches nothing by it."""
     item = document.get("set", name)
     found = [entry.value for entry in document.every(SetEntry) if entry.set == name and not entry.disabled]
-    if not found or (isinstance(item, Set) and item.disabled):
+    if not (found or negated) or (isinstance(item, Set) and item.disabled):
         raise UnsaidError(f"its set of ports {name} holds nothing, so it matches nothing")
     return sorted(found)
 

@@ -73,7 +73,11 @@ def _commands(document: Document, rule: NatRule) -> list[list[Property]]:
         [("chain", chain), ("action", action), *_interface(rule, chain), *properties]
         for chain, action in _ACTIONS[rule.type]
         for properties in commands(
-            [[said], [[("protocol", name)] for name in names] or [[]], port_axis("dst-port", ports)]
+            [
+                [said],
+                [[("protocol", name)] for name in names] or [[]],
+                port_axis("dst-port", ports, negated="ports" in rule.negated),
+            ]
         )
     ]
 

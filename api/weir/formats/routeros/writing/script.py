@@ -11,7 +11,7 @@ from weir.model.limits import DAYS, MINUTES_PER_DAY
 from weir.model.schedule import TimeWindow
 
 Property = tuple[str, str]
-_PLAIN = re.compile(r"[A-Za-z0-9_.:,/-]+")
+_PLAIN = re.compile(r"!?[A-Za-z0-9_.:,/-]+")
 _SPECIAL = {'"': '\\"', "\\": "\\\\", "$": "\\$", "?": "\\?", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _WEEK = ("sun", *(day for day in DAYS if day != "sun"))
 
