@@ -194,8 +194,11 @@ def random_raw(rng: random.Random, name: str, chain: str = "raw/prerouting") -> 
 
 def random_nat(rng: random.Random, number: int) -> NatRule:
     said = {
-        key: value for key, value in random_match(rng).items() if key in ("source", "destination", "time")
+        key: value
+        for key, value in random_match(rng).items()
+        if key in ("source", "source_mac", "destination", "time")
     }
+    mac = said.pop("source_mac", None)
     for key in {"source", "destination"} & said.keys():
         said[key] = tuple(text for text in said[key] if ":" not in text)
     ports = {"protocol": "udp", "ports": (str(rng.choice(PORTS)),)}
@@ -206,11 +209,11 @@ def random_nat(rng: random.Random, number: int) -> NatRule:
         case 1:
             made = {"type": "source", "to_address": "203.0.113.2/32", **said}
         case 2:
-            made = {"type": "redirect", "to_port": rng.choice((None, 53)), **ports, **said}
+            made = {"type": "redirect", "to_port": rng.choice((None, 53)), "source_mac": mac, **ports, **said}
         case _:
             to_port = rng.choice((None, 5060))
             made = {"type": "destination", "to_address": "10.64.0.2/32", "to_port": to_port, **ports, **said}
-            made |= {"allow": rng.random() < 0.7, "hairpin": rng.random() < 0.5}
+            made |= {"source_mac": mac, "allow": rng.random() < 0.7, "hairpin": rng.random() < 0.5}
     return NatRule(f"n{number}", position=number, **turned(rng, made, NEGATABLE_OF_NAT))
 
 

@@ -39,6 +39,7 @@ SERVER, NEIGHBOUR, ELSEWHERE = "10.64.0.2", "10.64.0.3", "10.65.0.2"
 WAN, INTERNET = "203.0.113.2", "203.0.113.1"
 POLICY = Firewall()
 WAIT_S = 1.0
+HOST = "02:00:00:00:00:07"
 
 
 def forward(name: str = "web", **said: Any) -> NatRule:
@@ -70,6 +71,19 @@ RULES: list[NatRule] = [
     NatRule("p1", "prefix", destination=("2001:db8:1::/48",), to_address="fd00:1::/48"),
     NatRule("n1", "none", source=("10.64.7.0/24",)),
     NatRule("n2", "none", interface="wan0", family="any"),
+    forward("b1", source=("198.51.100.0/24",), negated=("source", "ports"), interface="wan0"),
+    forward("b2", source_set="many", source_mac=HOST, to_port=80, negated=("source_set", "source_mac")),
+    forward("b3", protocol="udp", ports=(), negated=("protocol",), hairpin=False),
+    NatRule(
+        *("b4", "redirect"),
+        interface="lan0",
+        protocol="udp",
+        ports=("53",),
+        source_mac=HOST,
+        destination=("10.64.0.1/32",),
+        negated=("destination",),
+    ),
+    NatRule("b5", "masquerade", destination=("10.0.0.0/8",), negated=("destination",)),
     NatRule("e1", "source", to_address="203.0.113.9/32", source_set="empty"),
 ]
 OBJECTS: tuple[ConfigObject, ...] = (
@@ -251,6 +265,30 @@ def test_what_a_rule_forwards_passes_the_firewall_and_nothing_else(rig: Rig) -> 
         assert counted(rig, "web") == 1
         rig.commit(replace(rule, allow=False))
         assert seen_as(rig.internet, WAN, 8443, INTERNET) == ""
+
+
+def test_a_forward_for_one_host_is_for_no_other_with_its_address(rig: Rig) -> None:
+    """And one for all but that host is for those inside, too, whose answers come back by the router."""
+    netns.ip(rig.internet, [f"link set i0 address {HOST}"])
+    rule = forward(to_port=443, source_mac=HOST)
+    with having(rig, rule), serving(rig.client_ns, SERVER, 443):
+        assert seen_as(rig.internet, WAN, 8443) == INTERNET
+        assert seen_as(near(rig, own_lan=True), WAN, 8443) == ""
+        rig.commit(replace(rule, negated=("source_mac",)))
+        assert seen_as(rig.internet, WAN, 8443) == ""
+        assert seen_as(near(rig, own_lan=True), WAN, 8443) == "10.64.0.1"
+        netns.ip(rig.internet, ["link set i0 address 02:00:00:00:00:09"])
+        assert seen_as(rig.internet, WAN, 8443) == INTERNET
+        assert counted(rig, "web") == 3
+
+
+def test_a_forward_of_all_ports_but_some_takes_those_to_other_addresses_than_some(rig: Rig) -> None:
+    rule = forward(ports=("443",), source=("203.0.113.7/32",), negated=("ports", "source"))
+    with having(rig, rule), serving(rig.client_ns, SERVER, 443), serving(rig.client_ns, SERVER, 444):
+        assert seen_as(rig.internet, WAN, 444) == INTERNET
+        assert seen_as(rig.internet, WAN, 443) == ""
+        rig.commit(replace(rule, source=(f"{INTERNET}/32",)))
+        assert seen_as(rig.internet, WAN, 444) == ""
 
 
 def test_a_redirect_leads_to_the_router_and_opens_the_port_that_it_names(rig: Rig) -> None:

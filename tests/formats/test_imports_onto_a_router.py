@@ -36,14 +36,27 @@ def not_wan(*wans: str) -> str:
 
 
 def test_an_interface_that_is_in_the_list_now_is_not_among_the_others_of_an_earlier_import() -> None:
-    before = after(import_of(not_wan("ether1")))
+    eth7 = router_with(("interface", {"id": "eth7", "role": "none"}))
+    before = Document([*eth7, *import_of(not_wan("ether1"), eth7).others])
     assert len(in_force(import_of(not_wan("ether1"), before))) == 1
     report = import_of(not_wan("ether1", "ether5"), before)
     assert in_force(report) == []
     assert report.lines[-1].fate == "warning"
     assert "the set not-wan-interfaces of this router also holds ether5." in report.lines[-1].reason
-    mended = after(report)
+    mended = Document([*eth7, *report.others])
     assert len(in_force(import_of(not_wan("ether1", "ether5"), mended))) == 1
+
+
+def test_all_but_a_list_is_all_but_what_is_in_it_now() -> None:
+    before = after(import_of(not_wan("ether1")))
+    for wans in (("ether1",), ("ether1", "ether5")):
+        (rule,) = in_force(import_of(not_wan(*wans), before))
+        assert (rule["source_set"], rule["negated"]) == ("wan-interfaces", ["source_set"])
+    drop = not_wan("ether1").replace("chain=input", "chain=input action=drop")
+    more = ("set-entry", {"id": "mine", "set": "wan-interfaces", "value": "ether2"})
+    report = import_of(drop, Document([*before, *router_with(more)]))
+    assert len(in_force(report)) == 1
+    assert "also holds ether2: the rule does not match these here." in report.lines[-1].reason
 
 
 @pytest.mark.parametrize(

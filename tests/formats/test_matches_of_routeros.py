@@ -146,6 +146,10 @@ def addresses(network: str, host: str, half: str) -> Taken:
     }
 
 
+BY_MAC: Taken = {
+    "src-mac-address=AA:BB:CC:00:00:01": ({"source_mac": "aa:bb:cc:00:00:01"},),
+    "src-mac-address=!AA:BB:CC:00:00:01": ({"source_mac": "aa:bb:cc:00:00:01", "negated": ["source_mac"]},),
+}
 SIDES = (("src", "source"), ("dst", "destination"))
 TAKEN = addresses("192.0.2.0/24", "192.0.2.7", "0.0.0.0/1")
 TAKEN_6 = addresses("2001:db8::/64", "2001:db8::7", "::/1")
@@ -170,10 +174,7 @@ def of_filters(of_addresses: Taken, icmp: str, echo: int) -> Taken:
         ),
         "dscp=46": ({"dscp": 46},),
         "dscp=!46": ({"dscp": 46, "negated": ["dscp"]},),
-        "src-mac-address=AA:BB:CC:00:00:01": ({"source_mac": "aa:bb:cc:00:00:01"},),
-        "src-mac-address=!AA:BB:CC:00:00:01": (
-            {"source_mac": "aa:bb:cc:00:00:01", "negated": ["source_mac"]},
-        ),
+        **BY_MAC,
         "protocol=udp src-port=!53": ({"source_ports": ["53"], "negated": ["source_ports"]},),
         f"protocol=!{icmp}": ({"protocol": "icmp", "negated": ["protocol"]},),
         "connection-nat-state=!dstnat": ({"ct_nat": "not-destination"},),
@@ -233,7 +234,6 @@ SRC = (
     *("connection-limit=10,32", "dst-limit=3/1m,5,src-address/1m40s"),
     *("limit=50,5:packet", "randomise-ports=yes", "same-not-by-dst=yes", "to-ports=1-9", "to-addresses=a"),
     *("src-port=53", "dscp=46", "tcp-flags=syn,!ack", "connection-nat-state=srcnat"),
-    "src-mac-address=AA:BB:CC:00:00:01",
     *("jump-target=more", "address-list=a", "protocol=icmp", "to-addresses=192.0.2.1-192.0.2.9"),
 )
 DST = tuple(said.replace("in-interface", "out-interface") for said in SRC if "address-type" not in said)
@@ -244,13 +244,18 @@ EVERY_RULE = (
     ),
     Rules(FILTER_6, "firewall-rule", "forward action=drop", FILTERS[1], ONLY_SOME_ACTIONS),
     *(
-        Rules(NAT, "nat-rule", f"srcnat action={action}", of_nat("out"), ("randomise-ports=no",), SRC)
+        Rules(
+            *(NAT, "nat-rule", f"srcnat action={action}", of_nat("out")),
+            no_match=("randomise-ports=no",),
+            lacked=(*SRC, *BY_MAC),
+        )
         for action in ("masquerade", "accept")
     ),
     *(
-        Rules(NAT, "nat-rule", f"dstnat action={action}", of_nat("in"), (), DST)
-        for action in ("redirect", "accept", "dst-nat to-addresses=10.0.0.5")
+        Rules(NAT, "nat-rule", f"dstnat action={action}", of_nat("in") | BY_MAC, (), DST)
+        for action in ("redirect", "dst-nat to-addresses=10.0.0.5")
     ),
+    Rules(NAT, "nat-rule", "dstnat action=accept", of_nat("in"), (), (*DST, *BY_MAC)),
 )
 IDS = [f"{rules.menu.path} {rules.add}" for rules in EVERY_RULE]
 

@@ -243,6 +243,18 @@ def test_all_but_something_is_written_and_read_again(said: str) -> None:
     assert again.negated == (field,) and not again.disabled
 
 
+def test_a_nat_rule_about_who_sent_the_frame_is_written_and_read_again() -> None:
+    rule = NatRule("n1", "redirect", protocol="udp", ports=("53",), source_mac="02:00:5e:10:00:07")
+    rule = replace(
+        rule, interface="eth0", destination=("192.0.2.1/32",), negated=("source_mac", "destination")
+    )
+    text = routeros.write(Document([WAN, rule]))
+    assert "dst-address=!192.0.2.1/32" in text and "src-mac-address=!02:00:5E:10:00:07" in text
+    (again,) = document_of(text.encode()).every(NatRule)
+    assert {*again.negated} == {*rule.negated} and not again.disabled
+    assert (again.source_mac, again.destination) == (rule.source_mac, rule.destination)
+
+
 def test_all_but_what_no_command_says_is_all_the_others_or_named() -> None:
     many = tuple(str(number) for number in range(10, 50, 2))
     (line,) = forwarding(

@@ -12,6 +12,7 @@ from weir.kinds.declaration import Declaration
 from weir.kinds.firewall import Firewall
 from weir.kinds.nat_rule import NatRule
 from weir.kinds.negated import families_of, names_what_is_there, whole
+from weir.kinds.sender_macs import lacks_macs
 from weir.kinds.service import Service
 from weir.kinds.sets import Set
 from weir.model.address import split_address
@@ -77,6 +78,11 @@ def target_is_right(_view: View, rule: NatRule) -> Iterator[Finding]:
         yield error("target-too-large", rule, "to_address", text)
     if rule.to_port is not None and rule.type not in _FORWARDS:
         yield error("target-unused", rule, "to_port", f"the type {rule.type} changes no ports")
+    if rule.source_mac is not None and rule.type not in _FORWARDS:
+        text = (
+            f"the type {rule.type} looks at packets where they leave, which have no sender's address any more"
+        )
+        yield error("mac-not-seen", rule, "source_mac", text)
     if rule.type in _NETWORKS:
         yield from _networks_match(rule)
 
@@ -150,6 +156,12 @@ def is_reached(view: View, rule: NatRule) -> Iterator[Finding]:
                     f"finds it: add it to {name}"
                 )
                 yield warning("nobody-answers", rule, "destination", words)
+
+
+def sender_is_seen(view: View, rule: NatRule) -> Iterator[Finding]:
+    if rule.source_mac is not None and lacks_macs(view.document.interface(rule.interface or "")):
+        text = f"packets arrive by {rule.interface} without a hardware address: none can match"
+        yield warning("no-mac", rule, "source_mac", text)
 
 
 def _all_owned(view: View, prefix: Prefix) -> bool:
@@ -285,7 +297,8 @@ def _hidden(view: View) -> dict[str, str]:
             continue
         protocols, spans = spans_of(view.document, rule)
         turned = tuple(field for field in rule.negated if field not in ("protocol", "ports"))
-        matched = (rule.source, rule.source_set, rule.destination, rule.destination_set, turned)
+        source = (rule.source, rule.source_set, rule.source_mac)
+        matched = (source, rule.destination, rule.destination_set, turned)
         for interface in outside if rule.interface is None else (rule.interface,):
             for family in families(rule):
                 for protocol in protocols:
@@ -360,6 +373,7 @@ KIND = Declaration(
         Rule("target-is-inside", _KIND, target_is_inside, all_after(_KIND, "interface"), True),
         Rule("takes-no-open-port", _KIND, takes_no_open_port, _AROUND, True),
         Rule("port-is-free", _KIND, port_is_free, all_after(_KIND, _KIND, "interface", "service"), True),
+        Rule("sender-is-seen", _KIND, sender_is_seen, all_after(_KIND, "interface"), False),
         Rule("is-reached", _KIND, is_reached, all_after(_KIND, "interface"), False),
     ),
 )

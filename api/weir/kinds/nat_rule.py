@@ -12,6 +12,7 @@ from weir.fields import (
     Comment,
     Flag,
     Hours,
+    Mac,
     Many,
     Port,
     Ports,
@@ -25,7 +26,7 @@ from weir.model import limits
 from weir.model.objects import ConfigObject, Kind
 from weir.model.schedule import TimeWindow
 
-NEGATABLE = ("source", "source_set", "destination", "destination_set", "protocol", "ports")
+NEGATABLE = ("source", "source_set", "source_mac", "destination", "destination_set", "protocol", "ports")
 _MAX_PREFIXES = 64
 _HAS_TARGET = When("type", ("destination", "source", "one-to-one", "prefix"))
 _IS_OPENED = When("type", ("destination", "redirect"))
@@ -79,6 +80,17 @@ class NatRule(ConfigObject):
         tuple[str, ...], _prefixes("Matches connections from these prefixes.", when=_MATCHES)
     ] = ()
     source_set: Annotated[str | None, _set_ref("Matches connections whose source is in this set.")] = None
+    source_mac: Annotated[
+        str | None,
+        Mac(
+            label="Source MAC",
+            help="Matches connections whose first packet has this hardware address of the sender: of the "
+            "host itself, or of the router before this one.",
+            example="02:00:5e:10:00:07",
+            when=_IS_OPENED,
+            importance="folded",
+        ),
+    ] = None
     destination: Annotated[
         tuple[str, ...],
         _prefixes(

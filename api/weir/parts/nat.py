@@ -180,9 +180,9 @@ class _Translated:
         where: dict[str, Any] = (
             {"in_interfaces": beside, "out_interfaces": beside} if beside else {"outside": here.outside}
         )
-        yield from self._made(
-            "postrouting", "masquerade", self._arrived(), **where, is_forwarded=True, counter=""
-        )
+        leaves = self._arrived()
+        leaves = replace(leaves, source_mac=None, negated=_without(leaves.negated, "source_mac"))
+        yield from self._made("postrouting", "masquerade", leaves, **where, is_forwarded=True, counter="")
 
     def _helped(self, match: FirewallRule | None = None, **said: Any) -> Iterator[PacketRule]:
         """The helpers of connections that get another destination, before they do."""
@@ -216,6 +216,7 @@ class _Translated:
             family=family,
             source=rule.source,
             source_set=rule.source_set,
+            source_mac=rule.source_mac,
             destination=rule.destination,
             destination_set=rule.destination_set,
             protocol=rule.protocol,

@@ -11669,6 +11669,7 @@ export interface components {
             interface: string | null;
             source: string[];
             source_set: string | null;
+            source_mac: string | null;
             destination: string[];
             destination_set: string | null;
             protocol: string;
@@ -11717,6 +11718,11 @@ export interface components {
              * @default null
              */
             source_set: string | null;
+            /**
+             * @description Matches connections whose first packet has this hardware address of the sender: of the host itself, or of the router before this one.
+             * @default null
+             */
+            source_mac: string | null;
             /** @description Matches connections to these prefixes. The types one-to-one and prefix need one: the network outside. A port forward or redirect without any takes the router's own addresses on a WAN, and from inside all addresses that are not the router's. */
             destination?: string[] | null;
             /**
@@ -11738,7 +11744,7 @@ export interface components {
              */
             service: string | null;
             /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
-            negated?: ("source" | "source_set" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
+            negated?: ("source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
             /**
              * @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix.
              * @default null
@@ -11803,6 +11809,11 @@ export interface components {
              * @default null
              */
             source_set: string | null;
+            /**
+             * @description Matches connections whose first packet has this hardware address of the sender: of the host itself, or of the router before this one.
+             * @default null
+             */
+            source_mac: string | null;
             /** @description Matches connections to these prefixes. The types one-to-one and prefix need one: the network outside. A port forward or redirect without any takes the router's own addresses on a WAN, and from inside all addresses that are not the router's. */
             destination?: string[] | null;
             /**
@@ -11824,7 +11835,7 @@ export interface components {
              */
             service: string | null;
             /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
-            negated?: ("source" | "source_set" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
+            negated?: ("source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
             /**
              * @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix.
              * @default null
@@ -11895,6 +11906,11 @@ export interface components {
              * @default null
              */
             source_set: string | null;
+            /**
+             * @description Matches connections whose first packet has this hardware address of the sender: of the host itself, or of the router before this one.
+             * @default null
+             */
+            source_mac: string | null;
             /** @description Matches connections to these prefixes. The types one-to-one and prefix need one: the network outside. A port forward or redirect without any takes the router's own addresses on a WAN, and from inside all addresses that are not the router's. */
             destination?: string[] | null;
             /**
@@ -11916,7 +11932,7 @@ export interface components {
              */
             service: string | null;
             /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
-            negated?: ("source" | "source_set" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
+            negated?: ("source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
             /**
              * @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix.
              * @default null
@@ -11972,6 +11988,8 @@ export interface components {
             source?: string[] | null;
             /** @description Matches connections whose source is in this set. */
             source_set?: string | null;
+            /** @description Matches connections whose first packet has this hardware address of the sender: of the host itself, or of the router before this one. */
+            source_mac?: string | null;
             /** @description Matches connections to these prefixes. The types one-to-one and prefix need one: the network outside. A port forward or redirect without any takes the router's own addresses on a WAN, and from inside all addresses that are not the router's. */
             destination?: string[] | null;
             /** @description Matches connections whose destination is in this set. */
@@ -11986,7 +12004,7 @@ export interface components {
             /** @description Use a service instead of a protocol and ports. */
             service?: string | null;
             /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
-            negated?: ("source" | "source_set" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
+            negated?: ("source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports")[] | null;
             /** @description The host inside of a port forward; the address or addresses that sources get; the network inside of one-to-one and prefix. */
             to_address?: string | null;
             /** @description The port there. Empty: the same. */
@@ -18098,6 +18116,7 @@ export interface components {
             interface: string | null;
             source: string[];
             source_set: string | null;
+            source_mac: string | null;
             destination: string[];
             destination_set: string | null;
             protocol: string;

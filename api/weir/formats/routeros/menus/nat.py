@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import product
 
 from weir.formats.report import quoted
-from weir.formats.routeros.menus.convert import prefixes
+from weir.formats.routeros.menus.convert import mac, prefixes
 from weir.formats.routeros.menus.lists import MEMBER, ZONES
 from weir.formats.routeros.menus.matches import (
     MATCHES,
@@ -15,6 +15,7 @@ from weir.formats.routeros.menus.matches import (
     QUIET,
     SIDES,
     address_matches,
+    but,
     hours_of,
     is_negated,
     keep_out_of_force,
@@ -93,9 +94,13 @@ def _one_rule(router: Router, row: Row) -> None:
     if row.get("to_port") is not None:
         body["to_port"] = row.values["to_port"]
     address_matches(row, body, SIDES)
+    if "source_mac" in row.values and kind in ("destination", "redirect"):
+        body["source_mac"] = row.values["source_mac"]
+    elif "source_mac" in row.values:
+        row.unfit.append(row.shown("src-mac-address"))
     if row.get("local") and not _takes_its_own_addresses(router, row, body):
         row.unfit.append(row.shown(_TO_ITSELF))
-    negate(row, body, NEGATED)
+    negate(row, body, {**NEGATED, "src-mac-address": "source_mac"})
     _direction(row, body, chain, action)
     if row.get("log"):
         row.warn("no-log", "Weir's NAT rules write no log.")
@@ -245,6 +250,7 @@ def _interfaces(router: Router, row: Row, chain: str, kind: str) -> list[str | N
 def _nat_menu(path: str) -> Menu:
     fields = {
         **MATCHES,
+        "src-mac-address": Property("source_mac", but(mac)),
         "to-addresses": Property("to_address", _to_addresses),
         "to-ports": Property("to_port", _to_ports),
         _TO_ITSELF: Property("local", _local),

@@ -68,6 +68,8 @@ def _commands(document: Document, rule: NatRule) -> list[list[Property]]:
         return [*_both_ways(rule)]
     names, ports = matches.protocols(document, rule, _FAMILY)
     said = [*matches.addresses(document, rule, _FAMILY), *_target(rule), *matches.hours(rule)]
+    if rule.source_mac is not None:
+        said.append(("src-mac-address", matches.but(rule, "source_mac", rule.source_mac.upper())))
     said += common(disabled=rule.disabled, comment=rule.comment)
     return [
         [("chain", chain), ("action", action), *_interface(rule, chain), *properties]
