@@ -154,6 +154,13 @@ def turned(rng: random.Random, said: dict[str, Any], of: tuple[str, ...] = NEGAT
     return {**said, "negated": tuple(rng.sample(can_be, rng.randint(1, len(can_be))))}
 
 
+def by_zones(said: dict[str, Any]) -> dict[str, Any]:
+    """The same match, with the zones of the interfaces in the place of these."""
+    zones = {"in_interface": "from_zone", "out_interface": "to_zone"}
+    of = {item.id: item.role for item in INTERFACES}
+    return {zones.get(name, name): of[value] if name in zones else value for name, value in said.items()}
+
+
 def random_rule(rng: random.Random, number: int) -> FirewallRule:
     chain = rng.choice(("forward", "forward", "input", "one", "two"))
     said = random_match(rng)
@@ -174,6 +181,7 @@ def random_rule(rng: random.Random, number: int) -> FirewallRule:
         said["in_interface"] = rng.choice(("lan0", "wan0"))
     if chain == "forward" and rng.random() < 0.2:
         said["out_interface"] = rng.choice(("lan0", "wan0"))
+    said = said if number % 2 else by_zones(said)
     return FirewallRule(f"r{number}", chain, action, number, **turned(rng, said))
 
 

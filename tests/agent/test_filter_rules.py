@@ -88,6 +88,8 @@ MATCHES: list[dict[str, Any]] = [
     {"source_set": "empty"},
     {"destination_set": "seen"},
     {"in_interface": "lan0", "out_interface": "wan0"},
+    {"from_zone": "lan", "to_zone": "wan"},
+    {"from_zone": "lan", "source_set": "sides", "out_interface": "wan0"},
     {"ct_state": ("new",)},
     {"ct_state": ("new", "invalid", "established")},
     {"protocol": "tcp", "source_ports": ("1024-65535",), "ports": ("22",)},
@@ -147,6 +149,8 @@ MATCHES += [
     but("source_set", "source_mac", source_mac=PHONE, source_set="phones"),
     but("in_interface", in_interface="lan0", out_interface="wan0"),
     but("in_interface", "out_interface", in_interface="lan0", out_interface="wan0"),
+    but("from_zone", from_zone="lan", to_zone="wan"),
+    but("to_zone", from_zone="lan", to_zone="open", source=PREFIXES),
     *(
         but("protocol", protocol=name, **said)
         for name in ("tcp", "tcp-udp", "icmp", "gre")
@@ -310,6 +314,10 @@ def test_a_host_is_known_by_its_hardware_address_whatever_its_address(rig: Rig) 
         (but("in_interface", in_interface="lan0", destination=("203.0.113.1/32",)), 3),
         (but("in_interface", in_interface="wan0"), 0),
         (but("out_interface", out_interface="wan0", source=("10.64.0.2/32",)), 3),
+        (but("from_zone", from_zone="lan", to_zone="wan"), 3),
+        (but("from_zone", from_zone="wan", to_zone="wan"), 0),
+        (but("from_zone", from_zone="open", to_zone="wan"), 0),
+        (but("to_zone", from_zone="lan", to_zone="wan"), 3),
         (but("protocol", protocol="icmp"), 3),
         (but("protocol", protocol="tcp-udp"), 0),
         (but("icmp_types", protocol="icmp", icmp_types=("echo-request", "echo-reply")), 3),

@@ -255,6 +255,28 @@ def test_a_nat_rule_about_who_sent_the_frame_is_written_and_read_again() -> None
     assert (again.source_mac, again.destination) == (rule.source_mac, rule.destination)
 
 
+def test_a_rule_about_zones_names_the_lists_of_their_interfaces() -> None:
+    guests, lan = Interface("eth2", "guests"), Interface("eth1", "lan")
+    rule = FirewallRule("r1", "forward", "drop", family="ipv4", from_zone="guests", to_zone="lan")
+    (line,) = forwarding(rule, guests, lan, Zone("guests"))[:1]
+    assert 'in-interface-list="zone guests"' in line and "out-interface-list=LAN" in line
+    (line,) = forwarding(replace(rule, negated=("to_zone",)), guests, lan, Zone("guests"))[:1]
+    assert "out-interface-list=!LAN" in line
+    text = routeros.write(Document([guests, lan, Zone("guests"), rule]))
+    (again,) = document_of(text.encode()).every(FirewallRule)
+    assert (again.source_set, again.out_interface, again.disabled) == (
+        "zone-guests-interfaces",
+        "eth1",
+        False,
+    )
+    for what, others in (
+        ("no enabled interface is in its zone", (lan, Zone("guests"))),
+        ("a zone and a set of interfaces", (guests, lan, Zone("guests"), Set("sides", "interface"))),
+    ):
+        both = replace(rule, source_set="sides" if len(others) > 2 else None)
+        assert any(what in said for said in lines(both, *others))
+
+
 def test_all_but_what_no_command_says_is_all_the_others_or_named() -> None:
     many = tuple(str(number) for number in range(10, 50, 2))
     (line,) = forwarding(

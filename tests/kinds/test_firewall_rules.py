@@ -19,6 +19,7 @@ from weir.backends.nft_rules import texts
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.service import Service
 from weir.kinds.sets import Set, SetEntry
+from weir.kinds.zone import Zone
 from weir.model.document import Change, Document
 from weir.model.interface import Interface
 from weir.model.limits import DAYS
@@ -108,6 +109,11 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         ({"time": {"start": "8"}}, "bad-time"),
         ({"time": {"days": []}}, "bad-time"),
         ({"source": ["192.0.2.1/24"]}, "host-bits-set"),
+        ({"from_zone": "lan", "in_interface": "lan0"}, "interface-and-zone"),
+        ({"from_zone": "nowhere"}, "unknown-zone"),
+        ({"from_zone": "lan", "chain": "output"}, "wrong-chain"),
+        ({"to_zone": "wan", "chain": "input"}, "wrong-chain"),
+        ({"to_zone": "wan", "chain": "raw/prerouting"}, "wrong-chain"),
         ({"source_limit": {}}, "limit-missing"),
         ({"source_limit": {"connections": 0}}, "bad-number"),
         ({"source_limit": {"rate": 3, "per": "fortnight"}}, "bad-choice"),
@@ -163,15 +169,42 @@ def test_where_no_packet_has_a_hardware_address_a_rule_about_one_says_so() -> No
     assert unseen(turned, tunnel, addresses, by_set) == []
 
 
+def test_a_rule_about_a_zone_is_about_the_interfaces_that_it_has() -> None:
+    """With none it matches nothing, or, turned round, anything; either is said, also when it becomes so."""
+    lan, guests = Interface("lan0", "lan"), Interface("lan1", "guests")
+    rule = FirewallRule("z1", "forward", "drop", from_zone="guests", to_zone="lan")
+    outside = replace(rule, id="z2", to_zone=None, negated=("from_zone",))
+
+    def ways(*objects: ConfigObject) -> list[tuple[str, tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
+        found = filters.configured(Document((Zone("guests"), rule, outside, *objects)), {})
+        return [(at.comment, at.in_interfaces, at.out_interfaces, at.negated) for at in found]
+
+    assert ways(lan, guests) == [
+        ("z1", ("lan1",), ("lan0",), ()),
+        ("z2", ("lan1",), (), ("in_interfaces",)),
+    ]
+    assert ways(lan, guests, Interface("lan2", "guests"))[0] == ("z1", ("lan1", "lan2"), ("lan0",), ())
+    assert ways(lan, replace(guests, disabled=True)) == [("z2", (), (), ())]
+    document = Document((Zone("guests"), lan, rule, outside))
+    moved = Change("interface", "lan1", guests, None)
+    told = [item.path for item in validate(document, [moved]) if item.code == "empty-zone"]
+    assert sorted(told) == ["firewall-rule/z1/from_zone", "firewall-rule/z2/from_zone"]
+
+
 def test_all_but_the_prefixes_of_one_family_are_all_packets_of_the_other() -> None:
     """And what is in none of the kernel's sets is in no part of a set."""
     some = FirewallRule("f1", "forward", "drop", source=("10.0.0.0/8",), negated=("source",))
-    found = {rule.family: (rule.sources, rule.negated) for rule in filters.compiled(some, (), None)}
+    found = {
+        rule.family: (rule.sources, rule.negated) for rule in filters.compiled(some, (), None, (None, None))
+    }
     assert found == {4: (("10.0.0.0/8",), ("sources",)), 6: ((), ())}
     all_of_one = replace(some, source=("0.0.0.0/1", "128.0.0.0/1"))
-    assert [rule.family for rule in filters.compiled(all_of_one, (), None)] == [6]
+    assert [rule.family for rule in filters.compiled(all_of_one, (), None, (None, None))] == [6]
     types = replace(some, source=(), protocol="icmp", icmp_types=("redirect",), negated=("icmp_types",))
-    of_types = {rule.protocol: (rule.icmp_types, rule.negated) for rule in filters.compiled(types, (), None)}
+    of_types = {
+        rule.protocol: (rule.icmp_types, rule.negated)
+        for rule in filters.compiled(types, (), None, (None, None))
+    }
     assert of_types == {"icmp": (("redirect",), ("icmp_types",)), "icmpv6": ((), ())}
     by_set = replace(some, source=(), source_set="hosts", negated=("source_set",))
     entries = (SetEntry("h1", "hosts", "192.0.2.0/24"), SetEntry("h2", "hosts", "192.0.2.7/32"))

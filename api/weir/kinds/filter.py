@@ -128,11 +128,16 @@ def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:
     for field, chain, what in (
         ("in_interface", "output", "in interface"),
         ("out_interface", "input", "out interface"),
+        ("from_zone", "output", "zone that they come from"),
+        ("to_zone", "input", "zone that they go to"),
         ("source_mac", "output", "hardware address of a sender"),
     ):
         if getattr(rule, field) is not None and rule.chain == chain:
             text = f"packets in the chain {chain} have no {what}: leave it out"
             yield error("wrong-chain", rule, field, text)
+    for field, zone in (("in_interface", "from_zone"), ("out_interface", "to_zone")):
+        if getattr(rule, field) is not None and getattr(rule, zone) is not None:
+            yield error("interface-and-zone", rule, zone, "name an interface or a zone, not both")
     for values, name, other in (
         (rule.source, "source", rule.source_set),
         (rule.destination, "destination", rule.destination_set),
@@ -170,7 +175,7 @@ def raw_fits(view: View, rule: FirewallRule) -> Iterator[Finding]:
         text = f"rules of {where} {', '.join(_IN_RAW[:-1])} or {_IN_RAW[-1]}, and do not {rule.action}"
         yield error("wrong-chain", rule, "action", text)
     nothing = FirewallRule(rule.id, rule.chain, rule.action)
-    for field in ("out_interface", "ct_state", "ct_nat"):
+    for field in ("out_interface", "to_zone", "ct_state", "ct_nat"):
         if getattr(rule, field) != getattr(nothing, field):
             text = f"{where} comes before connections and routes are looked up: leave it out"
             yield error("wrong-chain", rule, field, text)
@@ -182,7 +187,8 @@ def raw_fits(view: View, rule: FirewallRule) -> Iterator[Finding]:
 def interfaces_are_told(view: View, rule: FirewallRule) -> Iterator[Finding]:
     """In input and forward the kernel calls a packet's way in by the name of its VRF and, beside it, by that
     of the interface; in raw/prerouting and output it takes no rule that asks for the second."""
-    field = "in_interface" if rule.in_interface is not None else _other_side(view, rule)
+    named = (field for field in ("in_interface", "from_zone") if getattr(rule, field) is not None)
+    field = next(named, None) or _other_side(view, rule)
     if not field or rule.chain in BUILT_IN or not _has_vrfs(view):
         return
     for one in (RAW, "output"):
@@ -278,6 +284,26 @@ def matches_something(view: View, rule: FirewallRule) -> Iterator[Finding]:
         yield error("wrong-chain", rule, "source_set", text)
 
 
+def zones_have_interfaces(view: View, rule: FirewallRule) -> Iterator[Finding]:
+    for field in ("from_zone", "to_zone"):
+        zone = getattr(rule, field)
+        if zone is None or rule.disabled or zone in _peopled(view):
+            continue
+        text = f"no enabled interface is in the zone {zone}: no packet matches"
+        if field in rule.negated:
+            text = f"no enabled interface is in the zone {zone}: packets of all interfaces match"
+        yield warning("empty-zone", rule, field, text)
+
+
+def _peopled(view: View) -> set[str]:
+    """The zones that packets come from and go to."""
+
+    def found() -> set[str]:
+        return {item.role for item in view.document.interfaces() if item.is_port and not item.disabled}
+
+    return view.worked_out("zones with interfaces", found)
+
+
 def _alien_prefixes(rule: FirewallRule) -> Iterator[str]:
     """The fields whose prefixes are all of another family than the rule: that is said of each."""
     for name, values in (("source", rule.source), ("destination", rule.destination)):
@@ -343,6 +369,8 @@ KIND = Declaration(
         "chain",
         "action",
         "packets",
+        "from_zone",
+        "to_zone",
         "source",
         "source_set",
         "destination",
@@ -373,6 +401,7 @@ KIND = Declaration(
         Rule("makes-sense", _KIND, makes_sense, own(_KIND), True),
         Rule("names-what-is-there", _KIND, names_what_is_there, own(_KIND), True),
         Rule("matches-something", _KIND, matches_something, all_after(_KIND, "set"), True),
+        Rule("zones-have-interfaces", _KIND, zones_have_interfaces, all_after(_KIND, "interface"), False),
         Rule("macs-are-seen", _KIND, macs_are_seen, itself_and_where_macs_are, False),
         Rule("limit-fits", _KIND, limit_fits, own(_KIND), True),
         Rule("locks-out", _KIND, locks_out, own(_KIND), False),

@@ -31,6 +31,7 @@ from weir.model import limits
 from weir.model.objects import ConfigObject, Kind
 from weir.model.prefix import WIDTH
 from weir.model.schedule import TimeWindow
+from weir.model.zones import BUILT_IN as BUILT_IN_ZONES
 
 RAW = "raw/prerouting"
 """No name of people's: theirs may be called raw (docs/adr/0258)."""
@@ -55,6 +56,8 @@ NAT_STATES = ("any", "source", "destination", "either", "not-source", "not-desti
 NEGATABLE = (
     "in_interface",
     "out_interface",
+    "from_zone",
+    "to_zone",
     "source",
     "source_set",
     "source_mac",
@@ -133,6 +136,26 @@ class FirewallRule(ConfigObject):
             INTERFACE_NAMES,
             help="The interface by which packets leave.",
             label="Outgoing interface",
+            when=When("chain", ("input", RAW), unless=True),
+        ),
+    ] = None
+    from_zone: Annotated[
+        str | None,
+        Ref(
+            "zone",
+            also=BUILT_IN_ZONES,
+            help="The zone of the interface by which packets arrive.",
+            example="lan",
+            when=When("chain", ("output",), unless=True),
+        ),
+    ] = None
+    to_zone: Annotated[
+        str | None,
+        Ref(
+            "zone",
+            also=BUILT_IN_ZONES,
+            help="The zone of the interface by which packets leave.",
+            example="wan",
             when=When("chain", ("input", RAW), unless=True),
         ),
     ] = None

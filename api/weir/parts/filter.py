@@ -24,13 +24,15 @@ from weir.parts.head import Head
 from weir.parts.rule import BEFORE_TRACKING, Family, Lookup, PacketRule
 from weir.parts.sets import learnt_heads
 from weir.parts.source_bounds import bounds_of
+from weir.parts.zones import Names, Zones
 
 Lengths = Mapping[Head, int]
 """Of the static sets, how many entries are in each of the kernel's."""
 
 _NEGATED = {"in_interface": "in_interfaces", "out_interface": "out_interfaces", "source": "sources"}
-_NEGATED |= {"destination": "destinations"}
+_NEGATED |= {"destination": "destinations", "from_zone": "in_interfaces", "to_zone": "out_interfaces"}
 _OF_SETS = ("source_set", "destination_set", "port_set")
+_MAY_BE_UNSAID = ("in_interfaces", "out_interfaces", "sources", "destinations", "icmp_types")
 OUTGOING = "outgoing"
 """What the router sends; the chain `output` is where connections get their zone."""
 
@@ -38,15 +40,31 @@ OUTGOING = "outgoing"
 def configured(document: Document, lengths: Lengths) -> Iterator[PacketRule]:
     """The enabled rules in their order, but for those that name something empty or disabled."""
     named = NamedByRules(document, lengths)
+    zones = Zones.of(sorted(document.interfaces(), key=lambda item: item.id))
     rules = sorted(document.every(FirewallRule), key=lambda rule: (rule.chain, rule.position, rule.id))
     for rule in rules:
         if not rule.disabled:
             names = (rule.source_set, rule.destination_set, rule.port_set, rule.add_set)
-            yield from compiled(rule, named.sets(*names), named.service(rule.service))
+            yield from compiled(rule, named.sets(*names), named.service(rule.service), ways_of(rule, zones))
 
 
 Named = tuple[Set | None, tuple[Head, ...]]
 """A set that a rule names, and what the kernel has of its entries."""
+Ways = tuple[Names | None, Names | None]
+"""The interfaces by which packets of a rule arrive and leave; None: by any."""
+
+
+def ways_of(rule: FirewallRule, zones: Zones) -> Ways:
+    """Those that it names, and those of the zones that it names. All but those of a zone that has none are
+    all of them."""
+    found = []
+    for interface, zone in (("in_interface", "from_zone"), ("out_interface", "to_zone")):
+        name, of_zone = getattr(rule, interface), getattr(rule, zone)
+        members = None if of_zone is None else zones[of_zone]
+        if members == () and zone in rule.negated:
+            members = None
+        found.append(members if name is None else (name,))
+    return found[0], found[1]
 
 
 class NamedByRules:
@@ -73,9 +91,13 @@ class NamedByRules:
 
 
 @lru_cache(maxsize=16_384)
-def compiled(rule: FirewallRule, sets: tuple[Named, ...], service: Service | None) -> tuple[PacketRule, ...]:
+def compiled(
+    rule: FirewallRule, sets: tuple[Named, ...], service: Service | None, ways: Ways
+) -> tuple[PacketRule, ...]:
     """What one rule becomes. It is remembered: of thousands of rules a commit changes one."""
-    return tuple(_Compiled(rule, sets, service).rules())
+    if () in ways:
+        return ()
+    return tuple(_Compiled(rule, sets, service, ways).rules())
 
 
 def looked_up(rules: Iterable[PacketRule], heads: Iterable[Head]) -> Iterator[PacketRule]:
@@ -133,8 +155,11 @@ def rule_of(counter: str) -> str | None:
 
 
 class _Compiled:
-    def __init__(self, rule: FirewallRule, sets: tuple[Named, ...], service: Service | None) -> None:
+    def __init__(
+        self, rule: FirewallRule, sets: tuple[Named, ...], service: Service | None, ways: Ways
+    ) -> None:
         self._rule = rule
+        self._came, self._leave = (names or () for names in ways)
         self._sets = {item.id: (item, heads) for item, heads in sets if item is not None}
         self._service = service
         limit = rule.source_limit
@@ -147,8 +172,8 @@ class _Compiled:
             chain=chain_of(rule.chain),
             verdict="accept",
             comment=rule.id,
-            in_interfaces=(rule.in_interface,) if rule.in_interface else (),
-            out_interfaces=(rule.out_interface,) if rule.out_interface else (),
+            in_interfaces=self._came,
+            out_interfaces=self._leave,
             ct_states=("new",) if self._by_first else tuple(sorted(rule.ct_state)),
             ct_nat="" if rule.ct_nat == "any" else rule.ct_nat,
             source_mac=rule.source_mac or "",
@@ -223,7 +248,7 @@ class _Compiled:
         several = [found for found in alternatives if len(found) > 1 or found[0].origin]
         single = tuple(found[0] for found in alternatives if found not in several)
         match = replace(match, sources=sources, destinations=destinations, lookups=(*single, *outside))
-        unsaid = {field for field in ("sources", "destinations", "icmp_types") if not getattr(match, field)}
+        unsaid = {field for field in _MAY_BE_UNSAID if not getattr(match, field)}
         match = replace(match, negated=tuple(field for field in match.negated if field not in unsaid))
         yield from self._led(match, several, name)
 

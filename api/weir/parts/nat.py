@@ -24,8 +24,9 @@ from weir.model.members import ports_of
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.vrf import is_vrf
 from weir.parts.expectations import object_of
-from weir.parts.filter import Lengths, Named, NamedByRules, compiled
+from weir.parts.filter import Lengths, Named, NamedByRules, compiled, ways_of
 from weir.parts.rule import HELPERS, PacketRule
+from weir.parts.zones import Zones
 
 COUNTERS = "n_"
 """How the names of their counters begin."""
@@ -50,6 +51,8 @@ class Around:
     """New connections from WANs, or those to some zone, are dropped unless something lets them pass."""
 
 
+_NO_ZONES = Zones({})
+"""A NAT rule names none."""
 _OF_VERDICT = ("to", "to_port", "maps", "target")
 """What of a rule goes where its verdict is."""
 
@@ -250,7 +253,7 @@ class _Translated:
         # No id of people's has a capital, and each match has a number: their chains are nobody else's.
         found = replace(match or self._match(), id=f"N{self._count}{name}")
         protocol = ""
-        for rule in compiled(found, self._sets, self._service):
+        for rule in compiled(found, self._sets, self._service, ways_of(found, _NO_ZONES)):
             rule = replace(rule, nat=name, comment=f"NAT rule {name}")
             if rule.chain == "forward":
                 rule = replace(rule, chain=chain, **said)

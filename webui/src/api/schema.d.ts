@@ -11025,6 +11025,8 @@ export interface components {
             family: string;
             in_interface: string | null;
             out_interface: string | null;
+            from_zone: string | null;
+            to_zone: string | null;
             source: string[];
             source_set: string | null;
             source_mac: string | null;
@@ -11132,6 +11134,16 @@ export interface components {
              * @default null
              */
             out_interface: string | null;
+            /**
+             * @description The zone of the interface by which packets arrive.
+             * @default null
+             */
+            from_zone: string | null;
+            /**
+             * @description The zone of the interface by which packets leave.
+             * @default null
+             */
+            to_zone: string | null;
             /** @description Matches packets from these prefixes. */
             source?: string[] | null;
             /**
@@ -11191,7 +11203,7 @@ export interface components {
              */
             dscp: number | null;
             /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
-            negated?: ("in_interface" | "out_interface" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
+            negated?: ("in_interface" | "out_interface" | "from_zone" | "to_zone" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
             /**
              * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
@@ -11276,6 +11288,16 @@ export interface components {
              * @default null
              */
             out_interface: string | null;
+            /**
+             * @description The zone of the interface by which packets arrive.
+             * @default null
+             */
+            from_zone: string | null;
+            /**
+             * @description The zone of the interface by which packets leave.
+             * @default null
+             */
+            to_zone: string | null;
             /** @description Matches packets from these prefixes. */
             source?: string[] | null;
             /**
@@ -11335,7 +11357,7 @@ export interface components {
              */
             dscp: number | null;
             /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
-            negated?: ("in_interface" | "out_interface" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
+            negated?: ("in_interface" | "out_interface" | "from_zone" | "to_zone" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
             /**
              * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
@@ -11426,6 +11448,16 @@ export interface components {
              * @default null
              */
             out_interface: string | null;
+            /**
+             * @description The zone of the interface by which packets arrive.
+             * @default null
+             */
+            from_zone: string | null;
+            /**
+             * @description The zone of the interface by which packets leave.
+             * @default null
+             */
+            to_zone: string | null;
             /** @description Matches packets from these prefixes. */
             source?: string[] | null;
             /**
@@ -11485,7 +11517,7 @@ export interface components {
              */
             dscp: number | null;
             /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
-            negated?: ("in_interface" | "out_interface" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
+            negated?: ("in_interface" | "out_interface" | "from_zone" | "to_zone" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
             /**
              * @description The rule matches at most this many packets per second. The next rules get the rest.
              * @default null
@@ -11585,6 +11617,10 @@ export interface components {
             in_interface?: string | null;
             /** @description The interface by which packets leave. */
             out_interface?: string | null;
+            /** @description The zone of the interface by which packets arrive. */
+            from_zone?: string | null;
+            /** @description The zone of the interface by which packets leave. */
+            to_zone?: string | null;
             /** @description Matches packets from these prefixes. */
             source?: string[] | null;
             /** @description Matches packets whose source is in this set. */
@@ -11624,7 +11660,7 @@ export interface components {
             /** @description Matches packets with this codepoint, such as 46 (EF) of voice. */
             dscp?: number | null;
             /** @description These fields say what the rule does not match: with source here and 10.0.0.0/8 there, packets from anywhere else. */
-            negated?: ("in_interface" | "out_interface" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
+            negated?: ("in_interface" | "out_interface" | "from_zone" | "to_zone" | "source" | "source_set" | "source_mac" | "destination" | "destination_set" | "protocol" | "ports" | "port_set" | "source_ports" | "icmp_types" | "dscp")[] | null;
             /** @description The rule matches at most this many packets per second. The next rules get the rest. */
             rate_per_s?: number | null;
             /** @description This many packets may come at once before the rate applies. */
@@ -18078,6 +18114,8 @@ export interface components {
             family: string;
             in_interface: string | null;
             out_interface: string | null;
+            from_zone: string | null;
+            to_zone: string | null;
             source: string[];
             source_set: string | null;
             source_mac: string | null;

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from weir.formats.routeros.menus.filter import ICMP, NAT_STATES
 from weir.formats.routeros.writing import matches
 from weir.formats.routeros.writing.links import must_be_written
+from weir.formats.routeros.writing.lists import zone_list
 from weir.formats.routeros.writing.matches import ROOTS, Axis, commands, port_axis
 from weir.formats.routeros.writing.script import (
     Property,
@@ -22,6 +23,8 @@ from weir.kinds.firewall_rule import RAW, FirewallRule, families, icmp_types_of
 from weir.kinds.sets import Set
 from weir.kinds.source_limit import OVER, SourceLimit
 from weir.model.document import Document
+from weir.parts.filter import Ways, ways_of
+from weir.parts.zones import Zones
 
 _CHAINS = {RAW: "prerouting"}
 _ACTIONS = {"add-to-set": "add-src-to-address-list"}
@@ -66,9 +69,22 @@ def _lines(document: Document, rule: FirewallRule, family: int) -> Iterator[str]
 def _commands(document: Document, rule: FirewallRule, family: int) -> list[list[Property]]:
     must_be_written(document, rule.in_interface)
     must_be_written(document, rule.out_interface)
+    ways = ways_of(rule, Zones.of(list(document.interfaces())))
+    if () in ways:
+        raise UnsaidError("no enabled interface is in its zone, so it matches nothing")
+    of_set = document.get("set", rule.source_set or "")
+    if rule.from_zone is not None and isinstance(of_set, Set) and of_set.type == "interface":
+        raise UnsaidError("it matches a zone and a set of interfaces at once")
     found = commands(
         [
-            [[*_what_it_does(document, rule), *_interfaces(rule), *_state(rule), *_limits(rule, family)]],
+            [
+                [
+                    *_what_it_does(document, rule),
+                    *_interfaces(rule, ways),
+                    *_state(rule),
+                    *_limits(rule, family),
+                ]
+            ],
             [matches.addresses(document, rule, family)],
             *_protocols(document, rule, family),
             [[*matches.hours(rule), *_log(rule), *common(disabled=rule.disabled, comment=rule.comment)]],
@@ -91,8 +107,11 @@ def _what_it_does(document: Document, rule: FirewallRule) -> Iterator[Property]:
             yield "address-list-timeout", time_text(item.timeout_s * 1000)
 
 
-def _interfaces(rule: FirewallRule) -> Iterator[Property]:
+def _interfaces(rule: FirewallRule, ways: Ways) -> Iterator[Property]:
     """And who sent the frame there."""
+    for zone, way, names in zip(("from_zone", "to_zone"), ("in", "out"), ways, strict=True):
+        if getattr(rule, zone) is not None and names is not None:
+            yield f"{way}-interface-list", matches.but(rule, zone, zone_list(getattr(rule, zone)))
     if rule.in_interface is not None:
         yield "in-interface", matches.but(rule, "in_interface", rule.in_interface)
     if rule.out_interface is not None:
