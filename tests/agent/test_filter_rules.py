@@ -174,6 +174,8 @@ ACTIONS: list[dict[str, Any]] = [
     {"action": "reject"},
     {"action": "jump", "jump_to": "guests"},
     {"action": "add-to-set", "add_set": "seen"},
+    *({"action": "set-dscp", "new_dscp": number} for number in (0, 1, 8, 10, 44, 46, 63)),
+    {"action": "set-dscp", "new_dscp": 46, "dscp": 8, "log": True, "rate_per_s": 7},
     {"action": "accept", "source_limit": SourceLimit("within", connections=3)},
     {"action": "accept", "source_limit": SourceLimit("within", rate=3), "protocol": "udp", "log": True},
     {"action": "add-to-set", "add_set": "seen", "source_limit": SourceLimit(connections=3, rate=4)},
@@ -343,6 +345,25 @@ def test_a_rule_about_all_but_something_drops_all_but_that(
     with having(rig, *sets, rule("but", **said)):
         assert pings(rig) == answered
         assert bool(counted(rig, "but")) == (answered == 0)
+
+
+def test_a_packet_goes_on_with_the_codepoint_that_a_rule_gave_it(rig: Rig) -> None:
+    """To the rules behind it, and to who gets it."""
+    with netns.inside(rig.internet):
+        netns.run(["nft", "add table ip t; add chain ip t i { type filter hook input priority 0; }"])
+        netns.run(["nft", "add rule ip t i icmp type echo-request ip dscp 46 counter"])
+        rules = (
+            rule("mark", "set-dscp", new_dscp=46, protocol="icmp", out_interface="wan0", position=1),
+            rule("before", dscp=0, out_interface="wan0", protocol="icmp", position=2),
+            rule("behind", "accept", dscp=46, out_interface="wan0", position=3),
+        )
+        try:
+            with having(rig, *rules):
+                assert pings(rig) == 3
+                assert [counted(rig, name) for name in ("mark", "before", "behind")] == [3, 0, 3]
+            assert "counter packets 3 " in netns.run(["nft", "list", "chain", "ip", "t", "i"])
+        finally:
+            netns.run(["nft", "delete", "table", "ip", "t"])
 
 
 def test_a_jump_comes_back_and_a_return_too(rig: Rig) -> None:

@@ -110,6 +110,14 @@ def test_members_of_a_vrf_are_named_as_well() -> None:
     assert (found["wan0"], found["lan0"]) == (Role.NOTHING, Role.FAST)
 
 
+@pytest.mark.parametrize(("states", "is_fast"), [((), False), (("established",), False), (("new",), True)])
+def test_a_rule_that_sets_the_dscp_sees_each_packet(states: tuple[str, ...], is_fast: bool) -> None:
+    sets = PacketRule("forward", "set-dscp", "f1", family=4, new_dscp=46, ct_states=states, counter="r_f1")
+    sight = Sight.of((sets,), "")
+    assert sight.each == ("" if is_fast else "rule f1 sets the DSCP of each packet")
+    assert (Role.NOTHING in fast(around(sight, "lan0", "wan0"), "").values()) is not is_fast
+
+
 @pytest.mark.parametrize("field", ["in_interfaces", "out_interfaces"])
 def test_a_rule_about_all_but_one_interface_holds_for_the_others(field: str) -> None:
     rules = (PacketRule("forward", "drop", "f1", **{field: ("wan0",)}, negated=(field,)),)  # type: ignore[arg-type]

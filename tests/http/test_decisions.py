@@ -194,6 +194,22 @@ def test_a_rule_about_what_was_not_told_of_the_packet_says_so(router: Toy) -> No
     assert router.weir("firewall", "decide", "10.64.0.7", INTERNET, "esp", *mac).startswith("drop: ")
 
 
+def test_rules_see_the_codepoint_that_one_before_them_gave(router: Toy) -> None:
+    for path, body in (
+        (
+            "/firewall-rules/go",
+            {"chain": "forward", "action": "jump", "jump_to": "marks", "protocol": "vrrp"},
+        ),
+        ("/firewall-rules/mark", {"chain": "marks", "action": "set-dscp", "new_dscp": 46}),
+        ("/firewall-rules/old", {"chain": "forward", "action": "drop", "dscp": 8, "protocol": "vrrp"}),
+        ("/firewall-rules/new", {"chain": "forward", "action": "reject", "dscp": 46, "protocol": "vrrp"}),
+    ):
+        assert router.api("PUT", path, body).status_code == 201
+    for said in ({"dscp": 8}, {}):
+        found = asked(router, "10.64.0.7", INTERNET, protocol="vrrp", **said)
+        assert (found["verdict"], found["decided_by"]["id"]) == ("reject", "new")
+
+
 def test_where_nothing_has_a_hardware_address_a_rule_about_one_does_not_match(router: Toy) -> None:
     """Whatever is said of it: in WireGuard there is none, nor has what the router sends."""
     key = "mBOxnqOBXXlVBb1WSBcVFzBwSCEsDlhdoVo0rT3v1ns="

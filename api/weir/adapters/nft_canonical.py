@@ -29,7 +29,8 @@ _CODEPOINTS = {
 
 
 def _is_of_dscp(value: dict[str, Any]) -> bool:
-    left = value.get("left")
+    """A match of it, or what sets it."""
+    left = value.get("left", value.get("key"))
     payload = left.get("payload") if isinstance(left, dict) else None
     return isinstance(payload, dict) and payload.get("field") == "dscp"
 
@@ -41,7 +42,8 @@ def _normal(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if _is_of_dscp(value):
-        value = {**value, "right": _CODEPOINTS.get(value["right"], value["right"])}
+        said = "right" if "right" in value else "value"
+        value = {**value, said: _CODEPOINTS.get(value[said], value[said])}
     if isinstance(value.get("counter"), dict):
         return {"counter": None}
     if set(value) == {"set"} and isinstance(value["set"], list):

@@ -91,6 +91,8 @@ def _looks_at_each(rule: PacketRule) -> str:
         return ""  # NAT is done to the first packet and holds for the others
     if rule.rate_per_s or (rule.bounds and not rule.is_first):
         return f"rule {rule.comment} counts packets"
+    if rule.verdict == "set-dscp" and not _is_of_others(rule):
+        return f"rule {rule.comment} sets the DSCP of each packet"
     if field := _of_each_packet(rule):
         return f"rule {rule.comment} looks at {field} of each packet"
     if rule.verdict == "add-to-set" or any(lookup.is_learnt for lookup in rule.lookups):
@@ -98,10 +100,15 @@ def _looks_at_each(rule: PacketRule) -> str:
     return ""
 
 
+def _is_of_others(rule: PacketRule) -> bool:
+    """Whether it is about no packet that the flow table forwards."""
+    return bool(rule.ct_states) and "established" not in rule.ct_states
+
+
 def _of_each_packet(rule: PacketRule) -> str:
     """What a rule looks at that packets of one connection do not have in common, "" = nothing, as what the
     flow table forwards is of established connections."""
-    if rule.ct_states and "established" not in rule.ct_states:
+    if _is_of_others(rule):
         return ""
     if rule.dscp is not None:
         return "the DSCP"

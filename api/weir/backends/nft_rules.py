@@ -112,7 +112,7 @@ def _says_family(rule: PacketRule) -> bool:
         or any(lookup.family for lookup in rule.lookups)
         or bool(rule.not_destinations or rule.bounds)
         or rule.dscp is not None
-        or (rule.verdict == "add-to-set" and rule.family != 0)
+        or (rule.verdict in ("add-to-set", "set-dscp") and rule.family != 0)
     )
 
 
@@ -172,6 +172,8 @@ def _verdict(rule: PacketRule) -> Iterator[Expression]:
         case "add-to-set":
             element = _payload(_NETWORK[rule.family], "saddr")
             yield {"set": {"op": "update", "elem": element, "set": f"@{rule.target}"}}
+        case "set-dscp":
+            yield {"mangle": {"key": _payload(_NETWORK[rule.family], "dscp"), "value": rule.new_dscp}}
         case "notrack":  # no verdict to the kernel: the rules behind it would be asked
             yield {"notrack": None}
             yield {"accept": None}

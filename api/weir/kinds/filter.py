@@ -107,6 +107,9 @@ def sets_fit(view: View, rule: FirewallRule) -> Iterator[Finding]:
             )
     if (rule.add_set is None) == (rule.action == "add-to-set"):
         yield error("add-set", rule, "add_set", "add-to-set needs a set, and no other action has one")
+    if (rule.new_dscp is None) == (rule.action == "set-dscp"):
+        text = "set-dscp needs a codepoint, and no other action has one"
+        yield error("new-dscp", rule, "new_dscp", text)
 
 
 def makes_sense(_view: View, rule: FirewallRule) -> Iterator[Finding]:

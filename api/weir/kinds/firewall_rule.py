@@ -107,8 +107,9 @@ class FirewallRule(ConfigObject):
             "jump",
             "return",
             "add-to-set",
+            "set-dscp",
             "notrack",
-            help="return continues after the jump; add-to-set continues with the next rule. In "
+            help="return continues after the jump; add-to-set and set-dscp continue with the next rule. In "
             "raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a "
             "connection of its own.",
         ),
@@ -302,6 +303,17 @@ class FirewallRule(ConfigObject):
         str | None,
         _set_ref(
             "The dynamic set to which the source address is added.", when=When("action", ("add-to-set",))
+        ),
+    ] = None
+    new_dscp: Annotated[
+        int | None,
+        Whole(
+            0,
+            63,
+            label="New DSCP",
+            help="The codepoint that packets get, such as 46 (EF) for voice; ECN stays as it is.",
+            example="46",
+            when=When("action", ("set-dscp",)),
         ),
     ] = None
     log: Annotated[bool, Flag(help="Write matching packets to the kernel's log.")] = False

@@ -74,6 +74,8 @@ class Walk:
     """By what only the kernel knows, the first rule that looks at it."""
     resting: list[PacketRule] = field(default_factory=list)
     """What would have matched at another time."""
+    dscp: int | None = None
+    """What a rule set, which those behind it see; None: the packet's own."""
 
     @property
     def unsure(self) -> list[str]:
@@ -165,6 +167,8 @@ class Rules:
                 walk.matched.append(rule)
             if rule.verdict in _ENDS:
                 return rule, False
+            if rule.verdict == "set-dscp":
+                walk.dscp = rule.new_dscp
             if rule.verdict == "return":
                 return None, True
             if rule.verdict in _LEADS:
@@ -299,9 +303,10 @@ def _by_mac(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
 
 
 def _by_dscp(rule: PacketRule, packet: Packet, walk: Walk) -> bool:
-    if rule.dscp is not None and packet.dscp is None:
+    dscp = packet.dscp if walk.dscp is None else walk.dscp
+    if rule.dscp is not None and dscp is None:
         return _unknown(rule, "the DSCP", walk)
-    return rule.dscp is None or _turned(rule, "dscp", packet.dscp == rule.dscp)
+    return rule.dscp is None or _turned(rule, "dscp", dscp == rule.dscp)
 
 
 def _by_nat(rule: PacketRule, packet: Packet, walk: Walk) -> bool:

@@ -200,6 +200,7 @@ class _Compiled:
             or rule.icmp_types
             or rule.dscp is not None
             or rule.add_set
+            or rule.action == "set-dscp"
             or rule.source_limit
             or any(item is not None and item.type == "address" for item in sets)
         )
@@ -286,6 +287,8 @@ class _Compiled:
             found = self._bounded(found)
         if rule.action == "jump":
             return replace(found, target=chain_of(rule.jump_to or ""))
+        if rule.new_dscp is not None:
+            return replace(found, new_dscp=rule.new_dscp)
         learns = self._set(rule.add_set)
         if rule.action == "add-to-set" and learns is not None:
             heads = {int(head.family): head.name for head in learnt_heads(learns)}

@@ -70,8 +70,8 @@ class PacketRule:
     """`raw`, `entry`, `sources`, `helpers`, `prerouting`, `clamp`, `input`, `forward`, `output`, `outgoing`,
     `postrouting`, or where rules jump to."""
     verdict: str
-    """`accept`, `drop`, `reject`, `jump`, `goto`, `return`, `add-to-set`, `notrack`, `log`, `masquerade`,
-    `snat`, `dnat`, `redirect`, `zone`, `mss`, `helper` or `bound`."""
+    """`accept`, `drop`, `reject`, `jump`, `goto`, `return`, `add-to-set`, `set-dscp`, `notrack`, `log`,
+    `masquerade`, `snat`, `dnat`, `redirect`, `zone`, `mss`, `helper` or `bound`."""
     comment: str
     in_interfaces: tuple[str, ...] = ()
     in_members: tuple[str, ...] = ()
@@ -97,6 +97,8 @@ class PacketRule:
     flags_unset: tuple[str, ...] = ()
     dscp: int | None = None
     """Its codepoint; such a rule is of one family."""
+    new_dscp: int = 0
+    """The codepoint that packets get from `set-dscp`."""
     negated: tuple[str, ...] = ()
     """Which of these fields say what the packet is not: `in_interfaces` with `in_members`, `out_interfaces`,
     `sources`, `destinations`, `source_mac`, `protocol`, `ports`, `source_ports`, `icmp_types` or `dscp`."""

@@ -11050,6 +11050,7 @@ export interface components {
             time: components["schemas"]["TimeWindow"] | null;
             jump_to: string | null;
             add_set: string | null;
+            new_dscp: number | null;
             log: boolean;
             log_prefix: string;
             log_per_s: number;
@@ -11112,10 +11113,10 @@ export interface components {
             /** @description input: packets to the router; forward: packets through it; output: packets from it; raw/prerouting: all that come in, before connections are looked up. Any other name is a chain of your own, to which rules jump. */
             chain: string;
             /**
-             * @description return continues after the jump; add-to-set continues with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
+             * @description return continues after the jump; add-to-set and set-dscp continue with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
              * @enum {string}
              */
-            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "notrack";
+            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "set-dscp" | "notrack";
             /** @description Rules with smaller numbers come first. */
             position?: number;
             /**
@@ -11234,6 +11235,11 @@ export interface components {
              * @default null
              */
             add_set: string | null;
+            /**
+             * @description The codepoint that packets get, such as 46 (EF) for voice; ECN stays as it is.
+             * @default null
+             */
+            new_dscp: number | null;
             /**
              * @description Write matching packets to the kernel's log.
              * @default false
@@ -11266,10 +11272,10 @@ export interface components {
             /** @description input: packets to the router; forward: packets through it; output: packets from it; raw/prerouting: all that come in, before connections are looked up. Any other name is a chain of your own, to which rules jump. */
             chain: string;
             /**
-             * @description return continues after the jump; add-to-set continues with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
+             * @description return continues after the jump; add-to-set and set-dscp continue with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
              * @enum {string}
              */
-            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "notrack";
+            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "set-dscp" | "notrack";
             /** @description Rules with smaller numbers come first. */
             position?: number;
             /**
@@ -11388,6 +11394,11 @@ export interface components {
              * @default null
              */
             add_set: string | null;
+            /**
+             * @description The codepoint that packets get, such as 46 (EF) for voice; ECN stays as it is.
+             * @default null
+             */
+            new_dscp: number | null;
             /**
              * @description Write matching packets to the kernel's log.
              * @default false
@@ -11426,10 +11437,10 @@ export interface components {
             /** @description input: packets to the router; forward: packets through it; output: packets from it; raw/prerouting: all that come in, before connections are looked up. Any other name is a chain of your own, to which rules jump. */
             chain: string;
             /**
-             * @description return continues after the jump; add-to-set continues with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
+             * @description return continues after the jump; add-to-set and set-dscp continue with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
              * @enum {string}
              */
-            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "notrack";
+            action: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "set-dscp" | "notrack";
             /** @description Rules with smaller numbers come first. */
             position?: number;
             /**
@@ -11548,6 +11559,11 @@ export interface components {
              * @default null
              */
             add_set: string | null;
+            /**
+             * @description The codepoint that packets get, such as 46 (EF) for voice; ECN stays as it is.
+             * @default null
+             */
+            new_dscp: number | null;
             /**
              * @description Write matching packets to the kernel's log.
              * @default false
@@ -11602,10 +11618,10 @@ export interface components {
             /** @description input: packets to the router; forward: packets through it; output: packets from it; raw/prerouting: all that come in, before connections are looked up. Any other name is a chain of your own, to which rules jump. */
             chain?: string | null;
             /**
-             * @description return continues after the jump; add-to-set continues with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
+             * @description return continues after the jump; add-to-set and set-dscp continue with the next rule. In raw/prerouting, accept leaves the packet to the other chains, and notrack does so without a connection of its own.
              * @enum {string|null}
              */
-            action?: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "notrack" | null;
+            action?: "accept" | "drop" | "reject" | "jump" | "return" | "add-to-set" | "set-dscp" | "notrack" | null;
             /** @description Rules with smaller numbers come first. */
             position?: number | null;
             /**
@@ -11673,6 +11689,8 @@ export interface components {
             jump_to?: string | null;
             /** @description The dynamic set to which the source address is added. */
             add_set?: string | null;
+            /** @description The codepoint that packets get, such as 46 (EF) for voice; ECN stays as it is. */
+            new_dscp?: number | null;
             /** @description Write matching packets to the kernel's log. */
             log?: boolean | null;
             /** @description The first words of each line. */
@@ -18139,6 +18157,7 @@ export interface components {
             time: components["schemas"]["TimeWindow"] | null;
             jump_to: string | null;
             add_set: string | null;
+            new_dscp: number | null;
             log: boolean;
             log_prefix: string;
             log_per_s: number;

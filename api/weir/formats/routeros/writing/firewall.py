@@ -75,6 +75,8 @@ def _commands(document: Document, rule: FirewallRule, family: int) -> list[list[
     of_set = document.get("set", rule.source_set or "")
     if rule.from_zone is not None and isinstance(of_set, Set) and of_set.type == "interface":
         raise UnsaidError("it matches a zone and a set of interfaces at once")
+    if rule.action == "set-dscp":
+        raise UnsaidError("a filter of RouterOS sets no DSCP; there a rule of mangle does")
     found = commands(
         [
             [
