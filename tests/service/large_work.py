@@ -35,6 +35,7 @@ def peak_mb() -> float:
 
 def main(database: str, socket: str, limit_mb: str, count: str, folder: str, *steps: str) -> None:
     memory.prepare()
+    memory.leave_out_what_is_loaded()
     limit_bytes = int(limit_mb) << 20
     resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
     service = Service.open(Path(database), Path(socket))

@@ -184,6 +184,7 @@ def test_who_changes_one_queue_waits_little_for_a_thread_that_computes() -> None
     finally:
         sys.setswitchinterval(interval_s)
         gc.set_threshold(*thresholds)
+        gc.enable()
 
 
 COLLECTS = """
@@ -191,7 +192,9 @@ import gc, json
 from weir import memory
 import weir.service
 memory.prepare()
+assert not gc.isenabled()
 memory.leave_out_what_is_loaded()
+assert gc.isenabled()
 loaded = gc.get_freeze_count()
 kept = [{number: str(number)} for number in range(1000)]
 for knot in kept[::2]:
