@@ -213,3 +213,45 @@ def test_what_is_loaded_is_not_collected_over_and_over() -> None:
     assert loaded > 20_000 > examined
     assert left < 100 <= 400 < examined, "what held itself is gone"
     assert kept_later == 0
+
+
+STAYS = """
+import gc, json, threading, time
+from weir import memory
+memory.LOADED_S, memory.TRIM_S, memory.COLLECTING_SHARE = 0.0, 0.01, {share}
+memory.prepare()
+
+class Knot:
+    left = 0
+    def __init__(self):
+        self.itself = self
+        Knot.left += 1
+    def __del__(self):
+        Knot.left -= 1
+
+whole = []
+
+def note(phase, told):
+    if phase == "stop" and told["generation"] == 2:
+        whole.append(phase)
+
+gc.callbacks.append(note)
+memory.keep_trimmed()
+while len(whole) < 2:  # of what is loaded, and the first of those that come again and again
+    time.sleep(0.01)
+kept = [Knot() for _ in range(100)]
+gc.collect(1)  # old: no collection of younger ones looks at them
+del kept
+gc.collect(1)
+until_s = time.monotonic() + {wait_s}
+while Knot.left and time.monotonic() < until_s:
+    time.sleep(0.01)
+print(Knot.left)
+"""
+
+
+@pytest.mark.parametrize(("share", "wait_s", "left"), [(1.0, 10.0, "0"), (1e-9, 0.2, "100")])
+def test_old_cycles_are_collected_in_their_share_of_the_time(share: float, wait_s: float, left: str) -> None:
+    program = STAYS.format(share=share, wait_s=wait_s)
+    told = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert told.strip() == left
