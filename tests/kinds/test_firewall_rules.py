@@ -231,6 +231,18 @@ def test_what_is_not_by_an_interface_is_by_neither_of_its_names() -> None:
     rules = [rule for rule in FIREWALL.wanted(Document((*vrf, *sides, one, several))) if rule.is_configured]
     assert [(rule.in_interfaces, rule.in_members) for rule in rules] == [(("lan0",), ("lan0",)), ((), ())]
     assert [at.what for at in rules[1].lookups] == ["iifname", "sdifname"]
+    those = replace(several, negated=())
+    rules = [rule for rule in FIREWALL.wanted(Document((*vrf, *sides, those))) if rule.is_configured]
+    assert [[at.what for at in rule.lookups] for rule in rules] == [["iifname"], ["sdifname"]], "by either"
+    from_lan = replace(those, from_zone="lan")
+    rules = [rule for rule in FIREWALL.wanted(Document((*vrf, *sides, from_lan))) if rule.is_configured]
+    met = [(rule.in_interfaces, rule.in_members, rule.lookups[0].what) for rule in rules]
+    assert met == [
+        (("lan0",), (), "iifname"),
+        (("lan0",), (), "sdifname"),
+        ((), ("lan0",), "iifname"),
+        ((), ("lan0",), "sdifname"),
+    ]
     chain = replace(several, chain="mine")
     leads = (
         FirewallRule("a", "raw/prerouting", "jump", jump_to="mine"),

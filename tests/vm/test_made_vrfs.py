@@ -28,6 +28,7 @@ from weir.adapters.standing_routes import vrf_tables
 from weir.backends.firewall import FirewallBackend, FirewallWanted
 from weir.backends.forwarding import ForwardingBackend
 from weir.backends.network import NetworkBackend
+from weir.backends.sets import SetsBackend
 from weir.kinds.bgp import Bgp
 from weir.kinds.bgp_neighbor import BgpNeighbor
 from weir.kinds.firewall import Firewall
@@ -36,12 +37,15 @@ from weir.kinds.prefix_list import PrefixList
 from weir.kinds.prefix_list_entry import PrefixListEntry
 from weir.kinds.route_map import RouteMap
 from weir.kinds.route_map_entry import RouteMapEntry
+from weir.kinds.sets import Set, SetEntry
 from weir.kinds.static_route import StaticRoute
 from weir.model.document import Document
 from weir.model.interface import Interface
+from weir.model.objects import ConfigObject
 from weir.model.problem import ApplyFailed
 from weir.parts.firewall import FIREWALL
 from weir.parts.network import NETWORK
+from weir.parts.sets import SETS
 
 pytestmark = [
     pytest.mark.on_ours,
@@ -95,10 +99,13 @@ class Router:
         self.links = Links()
         self.network = NetworkBackend(self.links, folder / "mtus")
 
-    def bring(self, *objects: Interface | Firewall | FirewallRule) -> list[str]:
-        """The steps; and then nothing is left to do."""
+    def bring(self, *objects: ConfigObject) -> list[str]:
+        """The steps; and then nothing is left to do. Sets stay when nothing names them any more."""
         document = Document(objects)
         network = NETWORK.wanted(document)
+        filled = SetsBackend().diff(SetsBackend().read(), SETS.wanted(document))
+        if filled and not filled.gone:
+            SetsBackend().apply(filled)
         FirewallBackend.apply(
             rules := FirewallBackend(),
             rules.diff(rules.read(), FirewallWanted(FIREWALL.wanted(document), ())),
@@ -338,6 +345,18 @@ def test_a_chain_to_which_raw_leads_tells_the_members_of_a_vrf(
     assert answers(peers) == dict.fromkeys(VRFS, "nobody")
     counted = FirewallBackend().counted(["in-early", "in-late"])
     assert {name: found["packets"] for name, found in counted.items()} == {"in-early": 3, "in-late": 3}
+
+
+def test_a_set_and_a_zone_hold_for_the_members_of_a_vrf(router: Router, peers: dict[str, Peer]) -> None:
+    rules = [
+        FirewallRule("by-set", "forward", "drop", source_set="sides", protocol="udp"),
+        FirewallRule("by-zone", "forward", "drop", from_zone="lan", to_zone="wan", protocol="udp"),
+    ]
+    sides = (Set("sides", "interface"), SetEntry("s1", "sides", "lan1"))
+    router.bring(*interfaces(), Firewall(), *sides, *rules)
+    assert answers(peers) == dict.fromkeys(VRFS, "nobody")
+    counted = FirewallBackend().counted(["by-set", "by-zone"])
+    assert {name: found["packets"] for name, found in counted.items()} == {"by-set": 3, "by-zone": 3}
 
 
 def test_what_is_not_tracked_stays_so_in_a_vrf(router: Router, peers: dict[str, Peer]) -> None:

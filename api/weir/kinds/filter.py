@@ -191,7 +191,7 @@ def interfaces_are_told(view: View, rule: FirewallRule) -> Iterator[Finding]:
     """In input and forward the kernel calls a packet's way in by the name of its VRF and, beside it, by that
     of the interface; in raw/prerouting and output it takes no rule that asks for the second."""
     named = (field for field in ("in_interface", "from_zone") if getattr(rule, field) is not None)
-    field = next(named, None) or _other_side(view, rule)
+    field = next(named, None) or _by_set(view, rule)
     if not field or rule.chain in BUILT_IN or not _has_vrfs(view):
         return
     for one in (RAW, "output"):
@@ -202,9 +202,9 @@ def interfaces_are_told(view: View, rule: FirewallRule) -> Iterator[Finding]:
                 return
 
 
-def _other_side(view: View, rule: FirewallRule) -> str:
-    """The field by which a rule names all interfaces but those of a set, "" = none."""
-    item = view.document.get("set", rule.source_set or "") if "source_set" in rule.negated else None
+def _by_set(view: View, rule: FirewallRule) -> str:
+    """The field by which a rule names a set of interfaces, "" = none."""
+    item = view.document.get("set", rule.source_set or "")
     return "source_set" if isinstance(item, Set) and item.type == "interface" else ""
 
 

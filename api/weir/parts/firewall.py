@@ -266,12 +266,26 @@ def _in_vrfs(
     for rule in asked:
         if not vrfs or rule.chain in with_one_name:
             yield rule
-        elif "in_interfaces" in rule.negated:  # by neither name
-            yield _by_no_name(replace(rule, in_members=rule.in_interfaces))
         else:
-            yield _by_no_name(rule)
-            if rule.in_interfaces:
-                yield replace(rule, in_interfaces=(), in_members=rule.in_interfaces)
+            yield from _by_either_name(rule)
+
+
+def _by_either_name(rule: PacketRule) -> Iterator[PacketRule]:
+    """Packets come in by an interface, or by one of a set, that is either of their names. Of those that a
+    rule turns round neither may be."""
+    ways = [rule]
+    if "in_interfaces" in rule.negated:
+        ways = [replace(rule, in_members=rule.in_interfaces)]
+    elif rule.in_interfaces:
+        ways.append(replace(rule, in_interfaces=(), in_members=rule.in_interfaces))
+    for found in map(_by_no_name, ways):
+        yield found
+        by_member = tuple(
+            lookup._replace(what="sdifname") if lookup.what == "iifname" and not lookup.negated else lookup
+            for lookup in found.lookups
+        )
+        if by_member != found.lookups:
+            yield replace(found, lookups=by_member)
 
 
 def _by_no_name(rule: PacketRule) -> PacketRule:
