@@ -19,6 +19,7 @@ from weir.kinds.firewall_rule import (
     family_fits,
 )
 from weir.kinds.negated import names_what_is_there, whole
+from weir.kinds.peopled_zones import zones_have_interfaces
 from weir.kinds.sender_macs import itself_and_where_macs_are, macs_are_seen
 from weir.kinds.sets import Set
 from weir.kinds.source_limit import OVER, WITHIN
@@ -285,26 +286,6 @@ def matches_something(view: View, rule: FirewallRule) -> Iterator[Finding]:
     if isinstance(item, Set) and rule.chain == "output" and item.type in ("interface", "mac"):
         text = f"packets in the chain output have no incoming {item.type}: the set {item.id} cannot match"
         yield error("wrong-chain", rule, "source_set", text)
-
-
-def zones_have_interfaces(view: View, rule: FirewallRule) -> Iterator[Finding]:
-    for field in ("from_zone", "to_zone"):
-        zone = getattr(rule, field)
-        if zone is None or rule.disabled or zone in _peopled(view):
-            continue
-        text = f"no enabled interface is in the zone {zone}: no packet matches"
-        if field in rule.negated:
-            text = f"no enabled interface is in the zone {zone}: packets of all interfaces match"
-        yield warning("empty-zone", rule, field, text)
-
-
-def _peopled(view: View) -> set[str]:
-    """The zones that packets come from and go to."""
-
-    def found() -> set[str]:
-        return {item.role for item in view.document.interfaces() if item.is_port and not item.disabled}
-
-    return view.worked_out("zones with interfaces", found)
 
 
 def _alien_prefixes(rule: FirewallRule) -> Iterator[str]:
