@@ -7,14 +7,18 @@ import gc
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.store.objects import commit as store_objects
+from tests.store.objects import create, queue
 from tests.wire.serving import arrived
 from weir.adapters.share_controller import ShareState
+from weir.agent.capacity import Capacity
 from weir.agent.configuration import Configuration
 from weir.agent.executor import Executor, Synced, Timing
 from weir.agent.following import Following
@@ -91,6 +95,22 @@ def configuration(tmp_path: Path, kernel: NoKernel) -> Iterator[Configuration]:
     configuration = Configuration(kernel, Sharing(NoBursts()), Following(store, None), 2 * MANY)
     assert configuration.open_store()
     yield configuration
+    store.close()
+
+
+def test_what_a_start_has_no_room_for_fits_after_the_next(
+    tmp_path: Path, kernel: NoKernel, caplog: pytest.LogCaptureFixture
+) -> None:
+    stored = ConfigStore.open(tmp_path / "weir.db", create=True)
+    store_objects(stored, create(*(queue(f"q{n}") for n in range(16))))
+    stored.close()
+    store, capacity = ConfigStore.open(tmp_path / "weir.db"), Capacity(tmp_path / "agent", 0, 1 << 30)
+    refusing = partial(capacity.explaining, 16)
+    configuration = Configuration(kernel, Sharing(NoBursts()), Following(store, None), 16, refusing=refusing)
+    assert not configuration.open_store()
+    assert not configuration.loaded
+    assert "holds 15 queues and is full; restart the router, and it has room for 131071" in caplog.text
+    assert capacity.slots(lambda: 0, lambda: 0) == capacity.most
     store.close()
 
 

@@ -51,6 +51,8 @@ class FakeAgent:
         self.state = "ok"
         self.store: dict[str, Any] = {**FOLLOWED}
         self.class_capacity = 131_071
+        self.more = ""
+        """What it says can be done about too many queues."""
         self.behave: Callable[[str], None] = lambda moment: None
         self._lock = threading.Lock()
         self._unsettled: Peer | None = None
@@ -66,6 +68,7 @@ class FakeAgent:
             socket,
             {
                 "status": self._status,
+                "room": lambda _params, _peer: {"more": self.more},
                 "prepare": self._prepare,
                 "apply": self._apply,
                 "settle": self._settle,

@@ -133,6 +133,9 @@ def test_queues_are_counted_before_anything_else(router: Router, monkeypatch: py
     found = router.service.config.check(ANNA, [Edit("queue", item.id, item) for item in more])
     assert [(item.severity, item.code) for item in found] == [("error", "too-many-queues")]
     assert asked == []
+    router.agent.more = "restart the router, and it has room for 20"
+    with pytest.raises(Unsupported, match=r"room for 10; restart the router, and it has room for 20\. N"):
+        router.put(*more)
     router.put(*more[:-1])
     assert len(router.running) == 10
 

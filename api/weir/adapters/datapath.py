@@ -25,6 +25,7 @@ from weir.adapters.datapath_lib import (
 )
 from weir.adapters.datapath_records import (
     ANY_SIZE,
+    MAX_SLOT,
     MODES,
     NO_ABOVE,
     NO_TAG,
@@ -49,6 +50,7 @@ HOOKS = ("none", "tcx", "clsact")
 XDP_MODES = ("none", "native")
 
 DEFAULT_CAPACITY = 131072
+MAX_CAPACITY = MAX_SLOT + 1
 MAX_PORTS = 1024
 ROUTED = Role.CLASSIFY | Role.SHAPE
 ASKED_ROLES = sum(Role)

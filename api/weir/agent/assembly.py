@@ -37,7 +37,7 @@ from weir.agent import (
 )
 from weir.agent import links as combined
 from weir.agent.appliance import Appliance, Machine
-from weir.agent.capacity import Capacity
+from weir.agent.capacity import Capacity, Room
 from weir.agent.configuration import Configuration
 from weir.agent.connections import Connections
 from weir.agent.delegations import Delegations
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace, called: MachineName, stored: StoreProcesses
     capacity = Capacity(options.update_dir, options.capacity)
     store = StoreClient(stored)
     last_good = stack.enter_context(closing(LastGood(options.last_good or state_dir / "last-good.db")))
-    datapath = ground.open_datapath(options, capacity.slots(partial(_queues, store, last_good)))
+    datapath = ground.open_datapath(options, _slots(capacity, store, last_good))
     stack.callback(datapath.close)
     lines, share = _at_lines(datapath, stack)
     secrets, refusals = _secrets(options), capabilities.qdisc_refusals()
@@ -146,9 +146,9 @@ def run(options: argparse.Namespace, called: MachineName, stored: StoreProcesses
     learnt |= ways.sources() | outside.sources | {"bounded-source": bounds.learn, "job": machine[2].learn}
     states = _states(executor, frr, configuration, hosts, learnt)
     beside = diagnosing.beside(configuration, datapath, links, hosts.leases, machine[-1], ways, stack)
-    drops = Drops(configuration, datapath, links, bounds.dropped)
+    counting = Drops(configuration, datapath, links, bounds.dropped), Room(capacity, lines.capacity)
     logged = [log(secrets, configuration.running, options.journal_reader) for log in (LogTail, LogLines)]
-    parts = (handlers, secrets, states, *beside, drops, *machine, *outside.answering, *logged)
+    parts = (handlers, secrets, states, *beside, *counting, *machine, *outside.answering, *logged)
     _serve(options, parts, handlers.closed, stack)
     stack.callback(_stop, clients)
     outside.fetching.begin(configuration)
@@ -264,13 +264,16 @@ def _secrets(options: argparse.Namespace) -> Secrets:
     return Secrets(lasting(options))
 
 
-def _queues(store: StoreClient, last_good: LastGood) -> int:
-    """As many as may have to be brought to the kernel: of the store, which it asks, or of what ran last."""
-    try:
-        stored = store.count("queue")
-    except Problem:
-        stored = 0
-    return max(stored, last_good.count("queue"))
+def _slots(capacity: Capacity, store: StoreClient, last_good: LastGood) -> int:
+    """With room for the queues that ran last, and for the store's where it answers."""
+
+    def stored() -> int:
+        try:
+            return store.count("queue")
+        except Problem:
+            return 0
+
+    return capacity.slots(partial(last_good.count, "queue"), stored)
 
 
 def _reconciler(

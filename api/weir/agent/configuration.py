@@ -26,7 +26,7 @@ from weir.agent.undoing import Unsettled
 from weir.compiler import SlotAllocation, compile_document
 from weir.memory import give_back_soon
 from weir.model.document import Change, Document
-from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable
+from weir.model.problem import Conflict, Invalid, NotFound, Problem, Unavailable, Unsupported
 from weir.store import Pending
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,9 @@ class Configuration(Preparing):
                     mark = Mark(revision, head.digest if revision == head.revision else b"")
                     if not self._load_returned(mark, document):
                         self._load(mark, document)
-            except Problem:
+            except Problem as problem:
+                if isinstance(problem, Unsupported):
+                    log.warning("what is stored cannot run: %s", problem.message)
                 self._go_on_with_last_good()
                 return False
             return True
@@ -161,7 +163,10 @@ class Configuration(Preparing):
         self.forget()
         recovered = dict(self.executor.tables.read_keys())
         allocation = SlotAllocation(self._capacity, recovered)
-        self.compiled = compile_document(document, allocation, self._now_local(), self.executor.registered)
+        with self._refusing():
+            self.compiled = compile_document(
+                document, allocation, self._now_local(), self.executor.registered
+            )
         self.document, self.revision, self._settled_at = document, mark.revision, mark
         self._loaded = True
         self.slot_log.reset()

@@ -18,7 +18,7 @@ SEVERITY: dict[Fate, int] = {"imported": 0, "changed": 1, "warning": 2, "left-ou
 
 MAX_SOURCE_CHARS = 400
 MAX_LINES_OF_REPORT = 500_000
-"""Commands or rows: three times what a router of 131,071 classes can take in."""
+"""Commands or rows: for a report of 262,143 queues, and as many lines besides that make none."""
 MAX_REASONS = 12
 
 

@@ -221,11 +221,13 @@ class Committer:
             queues = len(document.of_kind("queue")) + more
         try:
             room = self._agent.call("status").get("class_capacity")
+            if room is None or queues <= room:
+                return None
+            more = self._agent.call("room", {"queues": queues})["more"]
         except Problem:
             return None
-        if room is None or queues <= room:
-            return None
-        return f"There would be {queues} queues, and this router has room for {room}. Nothing was changed."
+        full = f"There would be {queues} queues, and this router has room for {room}"
+        return f"{full}{more and '; '}{more}. Nothing was changed."
 
     def _record(self, by: Principal, request: Request, written: _Written) -> None:
         count = len(written.trial.changes)

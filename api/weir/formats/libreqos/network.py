@@ -23,7 +23,7 @@ _UPLOAD = ("uploadBandwidthMbps", "uploadBandwidth")
 _KNOWN = frozenset({*_DOWNLOAD, *_UPLOAD, "type", "children", "virtual", "id", "name"})
 
 MAX_NODES = 131_072
-"""A router has no more classes."""
+"""Sites and access points; customers are rows of ShapedDevices.csv."""
 MAX_ENTRIES = 4 * MAX_NODES
 MAX_NETWORK_BYTES = 32 * 2**20
 _SURROGATE = re.compile("[\ud800-\udfff]")
