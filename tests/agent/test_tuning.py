@@ -305,11 +305,14 @@ def test_a_match_that_nobody_understands_is_named(tmp_path: Path) -> None:
 def test_where_the_start_is_not_the_router_s_own_it_is_compared_and_never_set(machine: Machine) -> None:
     machine.file("sys/fs/cgroup/system.slice/frr.service/cpu.weight", "100\n")
     machine.file("sys/fs/cgroup/system.slice/weir-api.service/memory.high", f"{512 << 20}\n")
+    machine.file("proc/meminfo", f"MemTotal: {(1 << 20) + 4} kB\n")
     for item, expected in (
         (setting("preempt", "voluntary", "cmdline"), "applied"),
         (setting("preempt", "none", "cmdline"), "differs"),
         (setting("CPUWeight", "1000", "service", unit="frr.service"), "differs"),
         (setting("MemoryHigh", "512M", "service", unit="weir-api.service"), "applied"),
+        (setting("MemoryHigh", "50%", "service", unit="weir-api.service"), "applied"),
+        (setting("MemoryHigh", "49%", "service", unit="weir-api.service"), "differs"),
     ):
         tuning = backend(machine, item)
         assert apply(tuning) == apply(tuning, it="other") == []

@@ -16,7 +16,7 @@ from weir.store import ConfigStore
 
 QUEUES = 100_422
 LIMIT_MB = 350
-"""Of data: what a process writes to and shares with nobody. The unit's `MemoryHigh` is 512 MB."""
+"""Of data: what a process writes to and shares with nobody. The unit's `MemoryHigh` is half of the memory."""
 PEAKS_MB = {
     "import": 250,
     "commit": 210,

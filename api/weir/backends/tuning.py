@@ -33,6 +33,9 @@ Scope = Literal["sysctl", "interface", "cmdline", "service"]
 _MEMORY = re.compile(r"memory/([1-9]\d*)")
 _RING = re.compile(r"min\(maximum,(\d+)\)")
 _SIZE = re.compile(r"(\d+)([KMG])")
+_PAGE = 4096
+"""systemd and the kernel take whole pages."""
+_PERCENT = re.compile(r"([1-9]\d?)%")
 AT = "."
 """Between a setting and the place that an override is for: `threaded-napi.eth1`."""
 _GIVEN_UP = (
@@ -323,6 +326,8 @@ class TuningBackend:
             return str(self._tunables.memory_bytes() // int(memory[1]))
         if size and setting.scope == "service":
             return str(int(size[1]) << {"K": 10, "M": 20, "G": 30}[size[2]])
+        if (part := _PERCENT.fullmatch(value)) and setting.scope == "service":
+            return str(self._tunables.memory_bytes() // _PAGE * int(part[1]) // 100 * _PAGE)
         if (ring := _RING.fullmatch(value)) and setting.key == "ring.rx":
             largest = self._tunables.largest_ring(place)
             return None if largest is None else str(min(largest, int(ring[1])))
