@@ -24,7 +24,7 @@ NPM := PATH="$(CURDIR)/build/venv/bin:$$PATH" npm
 STAMPS := build/stamps
 WEBUI_SOURCES := $(shell find webui -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/.*' 2>/dev/null)
 
-.PHONY: help deps datapath webui run vm lab lab-down dev lint format test bench openapi screenshots lock clean kernel test-kernel test-newcomer test-ci test-all image image-life image-start image-check
+.PHONY: help deps datapath rig webui run vm lab lab-down dev lint format test bench openapi screenshots lock clean kernel test-kernel test-newcomer test-ci test-all image image-life image-start image-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +56,9 @@ bytecode: $(STAMPS)/venv
 datapath: $(STAMPS)/debian ## Build the eBPF programs and libweir
 	@$(MAKE) -C datapath
 
+rig: $(STAMPS)/debian ## Build the bench's forwarding rig, and the emulator's plugin that counts what a packet touches
+	@$(MAKE) -s -C bench/rig
+
 webui: build/webui/index.html ## Build the web interface
 
 lint: deps ## Every check of the sources that runs nothing
@@ -69,7 +72,7 @@ format: deps ## Put Python, C and TypeScript sources into the one format
 test: build ## What a change of code is checked by before it is committed: a quarter of an hour on two processors
 	@$(PYTHON) -m tests.run lint unit
 
-bench: build vm-image ## Measure every figure of docs/benchmarks.md; names the rows that miss their must
+bench: build rig vm-image ## Measure every figure of docs/benchmarks.md; names the rows that miss their must
 	@$(PYTHON) -m bench
 
 openapi: deps ## Write what is made from the declarations: docs/api/openapi.json, tables of the reference, types of the web interface
@@ -90,10 +93,10 @@ test-kernel: build vm-image kernel ## Build and check the product kernel: its pa
 test-newcomer: build $(STAMPS)/newcomer ## `make run` as committed, on bare trees of Debian 12 and 13 below /root, to a sign-in
 	@$(PYTHON) -m tests.run newcomer
 
-test-ci: build vm-image $(STAMPS)/newcomer ## As CI does: test, routers, traffic, the virtual machine, the browser and test-newcomer, an hour in all
+test-ci: build rig vm-image $(STAMPS)/newcomer ## As CI does: test, routers, traffic, the virtual machine, the browser and test-newcomer, an hour in all
 	@$(PYTHON) -m tests.run all newcomer
 
-test-all: build vm-image $(STAMPS)/kernel $(STAMPS)/newcomer ## test-ci and test-kernel in one schedule
+test-all: build rig vm-image $(STAMPS)/kernel $(STAMPS)/newcomer ## test-ci and test-kernel in one schedule
 	@$(PYTHON) -m tests.run all kernel newcomer
 
 image: webui $(STAMPS)/image ## Build the appliance's image (BUILDROOT_DIR= and BR2_DL_DIR= for local copies)

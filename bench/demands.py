@@ -101,6 +101,8 @@ RELEASE = {
 
 OURS = {
     "insn-conforming": most(1.35, 1.15),
+    "lines-paced-100k": most(6, 4),
+    "pages-paced-100k": most(5, 3),
     "policed-4096x3": least(0.85, 0.97),
     "route-50k-load": most(10, 4),
     "lookup-bytes-per-queue": half(1024),

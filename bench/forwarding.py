@@ -28,6 +28,8 @@ QUEUES = 2
 RUN_MS = 300
 SETTLE_MS = 60
 """Shorter runs of the generator mostly set up and tear down their pages."""
+BATCH = 64
+"""As many packets as a driver takes from its card at once."""
 
 
 Way = Literal["stack", "wire", "nowhere"]
@@ -162,21 +164,25 @@ class Rig:
         rates: dict[str, list[Rate]] = {configuration.name: [] for configuration, _ in self.ports}
         for _ in range(rounds):
             for configuration, port in random.sample(self.ports, len(self.ports)):
-                if configuration.before:
-                    with netns.inside(ROUTER):
-                        configuration.before()
-                addresses = configuration.addresses or self.addresses
-                sharers = 1 if configuration.spread else self.cpus
-                answer = self._ask(
-                    f"run {configuration.way} {port.ingress} {port.network} {addresses} {sharers} "
-                    f"{settle_ms} {run_ms}"
-                )
-                made, counted, lost, ns = (int(word) for word in answer)
-                per_s = 1e9 / ns
-                rates[configuration.name].append(
-                    Rate(made * per_s, counted * per_s, handled=(made - lost) * per_s)
-                )
+                rates[configuration.name].append(self.round(configuration, port, run_ms, settle_ms))
         return rates
+
+    def round(
+        self, configuration: Configuration, port: Port, run_ms: int, settle_ms: int, batch: int = BATCH
+    ) -> Rate:
+        """One of `ports`, alone; `batch` packets are made before they are handled."""
+        if configuration.before:
+            with netns.inside(ROUTER):
+                configuration.before()
+        addresses = configuration.addresses or self.addresses
+        sharers = 1 if configuration.spread else self.cpus
+        answer = self._ask(
+            f"run {configuration.way} {port.ingress} {port.network} {addresses} {sharers} "
+            f"{settle_ms} {run_ms} {batch}"
+        )
+        made, counted, lost, ns = (int(word) for word in answer)
+        per_s = 1e9 / ns
+        return Rate(made * per_s, counted * per_s, handled=(made - lost) * per_s)
 
 
 def _enter_first() -> None:

@@ -31,6 +31,7 @@ from bench import (
     soak,
     survival,
     torch,
+    touched_rows,
 )
 from bench.rows import OUT, Row
 from lab import netns, plan
@@ -91,6 +92,8 @@ def of_sizes(*names: str) -> list[str]:
 
 
 GROUPS: dict[str, Group] = {
+    "touched": Group(touched_rows.run, 900, ("lines-paced-100k", "pages-paced-100k")),
+    "instructions": Group(counted_instructions, 960, ("insn-paced", "insn-fast", "insn-conforming")),
     "tables": Group(tables, 120, ("lookup-v4-ns", "lookup-v6-ns", "lookup-v4-mb", "apply-10k", "apply-one")),
     "paced": Group(paced.run, 240, ("paced-4096x3", "paced-4096x3-vs-htb", "paced-100kx3", "policed-4096x3")),
     "overload": Group(paced.overload, 300, ("overload",)),
@@ -150,7 +153,6 @@ GROUPS: dict[str, Group] = {
         900,
         [f"rate-error-police-{mbit}" for mbit in rates.UDP_MBIT["police"]] + rates.tcp_ids("police"),
     ),
-    "instructions": Group(counted_instructions, 960, ("insn-paced", "insn-fast", "insn-conforming")),
     "vm": Group(
         in_virtual_machine,
         960,

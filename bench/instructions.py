@@ -63,10 +63,10 @@ def compiler() -> str:
     return " ".join(first.splitlines()[0].split()[1:4])
 
 
-def edt_on_fq(shaped: Trees) -> forwarding.Prepare:
+def edt_on_fq(shaped: Trees, leaves: int = LEAVES) -> forwarding.Prepare:
     def prepare(port: forwarding.Port) -> None:
         trees.mq_of("fq")(port)
-        shaped.stack("edt", LEAVES)(port)
+        shaped.stack("edt", leaves)(port)
 
     return prepare
 

@@ -68,6 +68,8 @@ def main() -> None:
             sys.exit("lab/vm/run: the virtual machine is not ready; `make vm-image` makes it so")
     if arguments.kernel is not None and not arguments.kernel.exists():
         sys.exit(f"lab/vm/run: there is no kernel {arguments.kernel}; `make kernel` builds one")
+    if arguments.plugin is not None and not arguments.plugin.exists():
+        sys.exit(f"lab/vm/run: there is no plugin {arguments.plugin}; `make rig` builds the bench's")
     if shutil.which("qemu-system-x86_64") is None:
         sys.exit("lab/vm/run: qemu-system-x86_64 is missing; `make vm-image` installs it")
     if arguments.port is not None and not ports.port_is_free("127.0.0.1", arguments.port):
@@ -76,7 +78,8 @@ def main() -> None:
     shutil.rmtree(run, ignore_errors=True)
     run.mkdir(mode=0o700, parents=True)
     command = " ".join(shlex.quote(word) for word in arguments.command)
-    (run / "command").write_text(f"export WEIR_RUN={shlex.quote(str(run))}\n{command}\n")
+    plugin = f"export WEIR_PLUGIN={shlex.quote(arguments.plugin.name)}\n" if arguments.plugin else ""
+    (run / "command").write_text(f"export WEIR_RUN={shlex.quote(str(run))}\n{plugin}{command}\n")
     try:
         code = live(run, arguments)
     finally:
@@ -225,6 +228,8 @@ def _qemu_command(run: Path, arguments: argparse.Namespace, output: int, status:
     for number, model in enumerate(arguments.nic):
         command += ["-netdev", f"user,id=nic{number},restrict=on", "-device", f"{model},netdev=nic{number}"]
     command += _disk(arguments.disk, arguments.disk_log)
+    if arguments.plugin is not None:
+        command += ["-plugin", f"{arguments.plugin},folder={run}"]
     return [*command, "-append", " ".join(line)]
 
 
@@ -281,6 +286,7 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="one processor, whose clock counts instructions (1 ns each) and skips idle time",
     )
+    parser.add_argument("--plugin", type=Path, help="a plugin of QEMU (9.1 or later): folder=$WEIR_RUN")
     parser.add_argument("--timeout", type=float, help="end the guest after so many seconds")
     parser.add_argument(
         "--silence",

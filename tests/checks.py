@@ -17,6 +17,7 @@ BY_TEST = ["-v" if word == "-q" else word for word in PYTEST]
 FAILURE = r"\b(FAILED|ERROR)\b"
 ON_OURS = ["--kernel", "build/kernel/vm/bzImage"]
 COUNTING = ["--count-instructions"]
+TOUCHED = ["--plugin", "build/bench/touched.so"]
 """What else runs does not change what is measured so."""
 KERNEL = "the product's kernel"
 GUEST_S, TO_END_S = 1500, 60
@@ -336,7 +337,12 @@ def checks(groups: list[str]) -> list[Check]:
         *unit_checks(),
         *long_checks(),
         *newcomer_checks(),
-        in_vm("instructions and latency", "vm", COUNTING, ["tests/instructions", "tests/latency"]),
+        in_vm(
+            "instructions and latency",
+            "vm",
+            [*COUNTING, *TOUCHED],
+            ["tests/instructions", "tests/latency"],
+        ),
         Check(
             "lifecycle", "unit", [*PYTEST, "-m", "not on_ours", "tests/lifecycle"], 1, lab=True, limit_s=600
         ),

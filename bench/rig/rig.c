@@ -7,8 +7,9 @@
  * Commands on stdin, one answer line each:
  *     near DEVICE PROGRAM           put `pass` or `count` on a device of the router
  *     far DEVICE PROGRAM            the same on a device of the sink
- *     run WAY DEVICE NETWORK ADDRESSES SHARERS SETTLE_MS MS    send from every CPU to the router's DEVICE;
- *                                   SHARERS CPUs have an equal share of the addresses each, 1: all have all. Answers
+ *     run WAY DEVICE NETWORK ADDRESSES SHARERS SETTLE_MS MS BATCH    send from every CPU to the router's DEVICE;
+ *                                   SHARERS CPUs have an equal share of the addresses each, 1: all have all; BATCH
+ *                                   packets are made, then handled. Answers
  *                                   "MADE COUNTED LOST NANOSECONDS": packets made, counted at the sink, and
  *                                   dropped by the router's links because a ring was full
  * WAY is `stack` (received by DEVICE as by a driver without XDP), `wire` (sent by the far end of DEVICE, so
@@ -38,9 +39,10 @@
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 
+#include "mark.h"
+
 #define MAX_CPUS 64
 #define FRAME_BYTES 64
-#define BATCH 64
 #define ENDLESS 2000000000
 #define WORKER_PRIORITY 1 /* real time: what else this machine does must not spoil a round */
 
@@ -68,12 +70,27 @@ struct span {
 	unsigned int settle_ms, ms;
 };
 
+/* To the emulator, if it has a plugin that looks for it; to others nothing. */
+static void mark_begin(void)
+{
+#ifdef __x86_64__
+	asm volatile(WEIR_MARK(WEIR_MARK_BEGIN)::: "memory");
+#endif
+}
+
+static void mark_end(void)
+{
+#ifdef __x86_64__
+	asm volatile(WEIR_MARK(WEIR_MARK_END)::: "memory");
+#endif
+}
+
 struct worker {
 	pthread_t thread;
 	const struct rig *rig;
 	const char *device;
 	bool far; /* from the other end of the device, in the sink */
-	int cpu, error;
+	int cpu, batch, error;
 };
 
 static volatile sig_atomic_t running;
@@ -156,7 +173,7 @@ static void *generate(void *argument)
 	struct xdp_md context = { .data_end = FRAME_BYTES };
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame, .data_size_in = FRAME_BYTES,
 		    .ctx_in = &context, .ctx_size_in = sizeof(context), .repeat = ENDLESS,
-		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES, .batch_size = BATCH);
+		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES, .batch_size = worker->batch);
 	struct sched_param priority = { .sched_priority = WORKER_PRIORITY };
 	cpu_set_t set;
 
@@ -206,7 +223,7 @@ static int attach_far(const struct rig *rig, const char *device, int program)
 }
 
 /* Send from every CPU for a span; what became of the packets, and the ns of the counted part. */
-static int run(const struct rig *rig, const char *way, const char *device, struct target target,
+static int run(const struct rig *rig, const char *way, const char *device, struct target target, int batch,
 	       struct span span, struct result *result)
 {
 	struct worker workers[MAX_CPUS] = { 0 };
@@ -219,12 +236,16 @@ static int run(const struct rig *rig, const char *way, const char *device, struc
 		return -ENODEV;
 	running = true;
 	for (int at = 0; at < rig->cpus; at++) {
-		workers[at] = (struct worker){ .rig = rig, .cpu = at, .device = device, .far = far };
+		workers[at] = (struct worker){
+			.rig = rig, .cpu = at, .device = device, .far = far, .batch = batch
+		};
 		pthread_create(&workers[at].thread, NULL, generate, &workers[at]);
 	}
 	pause_ms(span.settle_ms);
 	*result = snapshot(rig);
+	mark_begin();
 	pause_ms(span.ms);
+	mark_end();
 	*result = since(snapshot(rig), *result);
 	running = false;
 	for (int at = 0; at < rig->cpus; at++)
@@ -251,7 +272,7 @@ static void answer(const struct rig *rig, const char *line)
 	struct target target = { 0 };
 	struct result result;
 	struct span span;
-	int error;
+	int batch, error;
 
 	if (sscanf(line, "near %15s %15s", device, name) == 2) {
 		error = attach(device, program(rig->object, name));
@@ -259,9 +280,9 @@ static void answer(const struct rig *rig, const char *line)
 	} else if (sscanf(line, "far %15s %15s", device, name) == 2) {
 		error = attach_far(rig, device, program(rig->object, name));
 		printf(error ? "error %d\n" : "ok\n", error);
-	} else if (sscanf(line, "run %15s %15s %u %u %u %u %u", way, device, &target.network,
-			  &target.addresses, &target.sharers, &span.settle_ms, &span.ms) == 7) {
-		error = run(rig, way, device, target, span, &result);
+	} else if (sscanf(line, "run %15s %15s %u %u %u %u %u %d", way, device, &target.network,
+			  &target.addresses, &target.sharers, &span.settle_ms, &span.ms, &batch) == 8) {
+		error = run(rig, way, device, target, batch, span, &result);
 		if (error)
 			printf("error %d\n", error);
 		else
