@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 from bench import forwarding, trees, xdp_forward
 from bench.forwarding import Configuration, Prepare
-from bench.paced import LEAVES, MANY, ROUNDS, ratio
+from bench.paced import LEAVES, MANY, ROUNDS, added_ns, ratio
 from bench.rows import Row
 from bench.trees import Trees
 from lab.netns import LabError
@@ -61,6 +61,9 @@ def run() -> list[Row]:
             f"fast path, 4,096 {tree}, each queue's packets on all processors in turn: over one each",
             rates, "fast-spread", "fast",
         ),
+        added_ns(
+            "fast-100kx3-ns", f"fast path, 100,000 {tree}: above 4,096", rates, "fast-100k", "fast",
+        ),
     ]  # fmt: skip
     if "xdp-forward" in rates:
         rows += [
@@ -71,6 +74,10 @@ def run() -> list[Row]:
             ratio(
                 "peer-xdp-forward", "xdp-forward: over the kernel's path",
                 rates, "xdp-forward", "unshaped",
+            ),
+            added_ns(
+                "fast-4096x3-ns", f"fast path, 4,096 {tree}: above xdp-forward, unshaped",
+                rates, "fast", "xdp-forward",
             ),
         ]  # fmt: skip
     return rows

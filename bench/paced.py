@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from operator import attrgetter
@@ -49,6 +50,10 @@ def run() -> list[Row]:
                 Configuration("trie-100k", by_trie.stack("edt", MANY), addresses=MANY),
             ],
         )
+    return [*ratios(rates), *units(rates)]
+
+
+def ratios(rates: dict[str, list[Rate]]) -> list[Row]:
     tree = "4,096 queues in 3 levels"
     rows = [
         ratio("paced-4096x3", f"{tree} (edt): over unshaped", rates, "edt", "unshaped"),
@@ -74,13 +79,22 @@ def run() -> list[Row]:
             ("trie-100k", "100,000 queues in 3 levels (edt), class by an LPM trie"),
         )
     ]
-    rows.append(
+    return rows
+
+
+def units(rates: dict[str, list[Rate]]) -> list[Row]:
+    """What the ratios are made of: they flatter a machine on which an unshaped packet takes long."""
+    tree, many = "4,096 queues in 3 levels", "100,000 queues in 3 levels"
+    return [
+        added_ns("paced-4096x3-ns", f"{tree} (edt): above unshaped", rates, "edt", "unshaped"),
+        added_ns("paced-100kx3-ns", f"{many} (edt): above unshaped", rates, "edt-100k", "unshaped"),
+        added_ns("policed-4096x3-ns", f"{tree} (police): above unshaped", rates, "police", "unshaped"),
+        added_ns("peer-htb-ns", f"HTB, {tree}, class by BPF: above unshaped", rates, "htb", "unshaped"),
         Row.of(
             "unshaped-mpps", "packets per second unshaped (only to judge the machine by)", "Mp/s",
             [rate.counted / 1e6 for rate in rates["unshaped"]], better="higher",
-        )
-    )  # fmt: skip
-    return rows
+        ),
+    ]  # fmt: skip
 
 
 def overload() -> list[Row]:
@@ -141,6 +155,9 @@ def translated() -> list[Row]:
     return [
         ratio("paced-4096x3-nat-vs-htb", f"{what}: over HTB", rates, "edt", "htb"),
         ratio("paced-4096x3-nat", f"{what}: over unshaped with masquerading", rates, "edt", "unshaped"),
+        added_ns(
+            "paced-4096x3-nat-ns", f"{what}: above unshaped with masquerading", rates, "edt", "unshaped"
+        ),
     ]
 
 
@@ -181,3 +198,10 @@ def ratio(
     """Medians of the ratios within each round, of packets that arrived or another `figure`."""
     values = [figure(a) / figure(b) for a, b in zip(rates[first], rates[second], strict=True)]
     return Row.of(id, f"packets per second, {what}", "ratio", values, better="higher")
+
+
+def added_ns(id: str, what: str, rates: dict[str, list[Rate]], first: str, second: str) -> Row:
+    """What a packet of `first` takes longer on its processor than one of `second`; all processors send."""
+    scale = (os.cpu_count() or 1) * 1e9
+    values = [scale / a.counted - scale / b.counted for a, b in zip(rates[first], rates[second], strict=True)]
+    return Row.of(id, f"time of a packet, {what}", "ns", values, better="lower")
