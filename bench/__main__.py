@@ -68,7 +68,8 @@ def measure(name: str) -> None:
         raise
     took_s = time.monotonic() - begun_s
     print(f"bench: {name} took {took_s:.0f} s", flush=True)
-    document.note(Measured(name, f"{at:%Y-%m-%d %H:%M}", round(took_s), round(load, 1)))
+    found = Measured(name, f"{at:%Y-%m-%d %H:%M}", round(took_s), round(load, 1), document.processor())
+    document.note(found)
 
 
 def interrupt(*_: object) -> None:

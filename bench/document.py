@@ -28,16 +28,22 @@ column says which of them the median reaches; rows without them are there to com
 and how, is in the modules of `bench/`.
 
 """
+MACHINE_FREE = ("touched", "instructions")
+"""Groups that are counted in an emulator: no machine and no load changes them."""
+COUNTED = Path(__file__).parent / "counted.md"
+"""What those count and what not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """When a group was measured, how long that took, and the machine's load (1 min) when it began."""
+    """When a group was measured, how long that took, the machine's load (1 min) when it began, and its
+    processor."""
 
     group: str
     at: str
     took_s: int
     load: float
+    machine: str = ""
 
 
 def note(measured: Measured) -> None:
@@ -55,7 +61,10 @@ def write(
 ) -> None:
     """The whole page; `found` by group, `missing` the demanded rows that nobody has measured."""
     every = [row for group in found.values() for row in group]
-    words = [PREAMBLE, machine(), rows.table(every)]
+    counted = [row for name in MACHINE_FREE for row in found.get(name, [])]
+    timed = [row for name, group in found.items() if name not in MACHINE_FREE for row in group]
+    words = [PREAMBLE, COUNTED.read_text().partition("\n")[2], "\n", rows.table(counted)]
+    words += ["\n## Measured on one machine\n\n", machine(), rows.table(timed)]
     if missing:
         words.append(f"\nNot measured: {', '.join(f'`{id}`' for id in missing)}.\n")
     words += ["\n", times([measured[name] for name in found if name in measured])]
@@ -65,14 +74,15 @@ def write(
 
 def machine() -> str:
     return (
-        f"{os.cpu_count()} processors ({processor()}), Linux {platform.release()}; the groups vm and "
-        "instructions in the virtual machine of `lab/vm` (emulated processors).\n\n"
+        f"{os.cpu_count()} processors ({processor()}), Linux {platform.release()}, but for groups whose line "
+        "below names another machine. A ratio holds for the machine that it was measured on. The group vm is "
+        "measured in the virtual machine of `lab/vm` (emulated processors).\n\n"
     )
 
 
 def times(measured: Sequence[Measured]) -> str:
-    lines = ["| group | measured at | took | load before |", "|---|---|---:|---:|"]
-    lines += [f"| {one.group} | {one.at} | {one.took_s} s | {one.load} |" for one in measured]
+    lines = ["| group | measured at | took | load before | processor |", "|---|---|---:|---:|---|"]
+    lines += [f"| {one.group} | {one.at} | {one.took_s} s | {one.load} | {one.machine} |" for one in measured]
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench import forwarding, trees
@@ -19,6 +20,31 @@ ROUNDS = 7
 MODEL = Path(__file__).parent / "root-lock.md"
 MANY_CORES, UNSHAPED_MPPS = 48, 14.1
 """The documents' machine, and what it forwards with a lock per core."""
+CORES = (8, 16, 48)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What two cores of a machine tell of it, in ns of a packet: unshaped, what EDT adds with 4,096 and with
+    100,000 queues, and from one packet to the next through HTB's lock."""
+
+    name: str
+    unshaped: float
+    edt: float
+    edt_100k: float
+    htb: float
+
+    def mpps(self, cores: int) -> tuple[float, float, float, float]:
+        """Predicted for mq, EDT with 4,096 and with 100,000 queues, and HTB, in millions a second."""
+        free = [cores * 1e3 / (self.unshaped + added) for added in (0.0, self.edt, self.edt_100k)]
+        return free[0], free[1], free[2], min(cores * 1e3 / (self.unshaped + self.htb), 1e3 / self.htb)
+
+
+ELSEWHERE = (
+    Machine("a slow one, 1.68 Mp/s on two cores", 1190, 113, 285, 1280),
+    Machine("a fast one, 6.1 Mp/s on two cores", 328, 101, 281, 1285),
+)
+"""From ratios that were measured on servers of other kinds (2026-11-22 and 2026-11-26)."""
 
 
 def nanoseconds(cpus: int) -> dict[str, list[float]]:
@@ -58,8 +84,31 @@ def run() -> list[Row]:
     return rows
 
 
+def machines(rows: Iterable[Row]) -> list[Machine]:
+    """Those elsewhere, and the one that the rows are of if all was measured there."""
+    found = {row.id: row.median for row in rows}
+    needed = ("unshaped-mpps", "paced-4096x3-ns", "paced-100kx3-ns", "peer-htb")
+    if any(id not in found for id in needed):
+        return list(ELSEWHERE)
+    mpps, edt, edt_100k, htb = (found[id] for id in needed)
+    cpus = os.cpu_count() or 1
+    name = f"this one, {mpps:.2f} Mp/s on {cpus} cores"
+    return [*ELSEWHERE, Machine(name, cpus * 1e3 / mpps, edt, edt_100k, 1e3 / (mpps * htb))]
+
+
+def predicted(machines: Iterable[Machine]) -> str:
+    """The table's rows, in Mp/s."""
+    lines = []
+    for machine in machines:
+        for cores in CORES:
+            figures = " | ".join(shown(value, 1) for value in machine.mpps(cores))
+            lines.append(f"| {machine.name} | {cores} | {figures} |")
+    return "\n".join(lines)
+
+
 def page(rows: Iterable[Row]) -> str:
     """The model, with what was measured put in; a dash for what was not."""
+    rows = list(rows)
     ns = {row.id: row.median for row in rows if row.id.startswith("lock-")}
     words = {"cpus": str(os.cpu_count())}
     for name in ("pfifo", "htb", "edt"):
@@ -72,6 +121,7 @@ def page(rows: Iterable[Row]) -> str:
     own = ns.get("lock-edt-alone")
     words["edt_many"] = shown(own and MANY_CORES * 1e3 / (outside_ns + own), 1)
     words["edt_share"] = shown(own and outside_ns / (outside_ns + own), 2)
+    words["predicted"] = predicted(machines(rows))
     return MODEL.read_text().partition("\n")[2].format(**words)
 
 
