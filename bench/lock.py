@@ -44,7 +44,7 @@ ELSEWHERE = (
     Machine("a slow one, 1.68 Mp/s on two cores", 1190, 113, 285, 1280),
     Machine("a fast one, 6.1 Mp/s on two cores", 328, 101, 281, 1285),
 )
-"""From ratios that were measured on servers of other kinds (2026-11-22 and 2026-11-26)."""
+"""From ratios that were measured there: the last two columns of bench/machines.md."""
 
 
 def nanoseconds(cpus: int) -> dict[str, list[float]]:

@@ -8,8 +8,8 @@
  * the address in FOLDER/boundary to the next. Of each, the distinct lines of 64 bytes and pages of 4 KB that its
  * instructions load from or store to are counted, by their kernel addresses: what programs of the guest touch is not in
  * it, nor are instructions fetched, nor page tables, which the emulator walks by itself. A line is *cold* to a packet if
- * none of the `NEAR` packets before touched it, *far* if none of the `FAR` packets before did: what a processor's first
- * and second cache cannot have kept.
+ * none of the `NEAR` packets before touched it, as many as a driver takes from its card at once, and *far* if none of
+ * the `FAR` packets before did.
  *
  * At the second mark FOLDER/touched is written, a line for each
  *     packets N                                      how many were summed up
