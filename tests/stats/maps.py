@@ -80,8 +80,12 @@ class Maps:
         self.generation += 1
 
     def free(self, queue_id: str) -> None:
+        """As the loader does: nothing of the class stays."""
         slot = self.slots.pop(queue_id)
         self.keys[slot * 2 : slot * 2 + 2] = 0
+        self.parents[slot * 2 : slot * 2 + 2] = 0
+        for line in (slot * 2, slot * 2 + 1):
+            self.clear(line)
         self.generation += 1
 
     def count(self, queue_id: str, direction: int, **figures: int) -> None:

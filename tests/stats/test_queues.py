@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.stats.maps import Maps
 from weir.model.problem import Unavailable
+from weir.stats import queues
 from weir.stats.archive import MONTH, WEEK, Archive
 from weir.stats.delays import Delays
 from weir.stats.history import SecondHistory
@@ -29,8 +30,10 @@ UP, DOWN = 0, 1
 class Rig:
     """Figures over maps, with a clock of its own."""
 
-    def __init__(self, archive: Archive | None = None, slots: int = 64) -> None:
+    def __init__(self, archive: Archive | None = None, slots: int = 64, *, by_changes: bool = False) -> None:
+        """`by_changes`: after the first time figures are told what has changed alone."""
         self.maps = Maps(slots)
+        self._told: dict[str, int] | None = None if by_changes else {}
         layout, (details, classes, waits, trips) = self.maps.layout(), self.maps.duplicates()
         self.counters = Counters(
             Layout.read(layout),
@@ -43,7 +46,12 @@ class Rig:
         self.now = NOON
 
     def follow(self) -> None:
-        self.figures.set_slots(self.maps.slots, self.counters)
+        told, slots = self._told, dict(self.maps.slots)
+        if not told:
+            self.figures.set_slots(slots, self.counters)
+        else:
+            self.figures.change_slots(dict(slots.items() - told.items()), told.keys() - slots, self.counters)
+        self._told = slots if told is None or told else told
 
     def second(self, seconds: float = 1.0) -> None:
         self.now += seconds
@@ -54,9 +62,9 @@ class Rig:
         return row["rate_bps"]["upload"], row["rate_bps"]["download"]
 
 
-@pytest.fixture
-def rig() -> Iterator[Rig]:
-    found = Rig()
+@pytest.fixture(params=[False, True], ids=["all", "changes"])
+def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
+    found = Rig(by_changes=request.param)
     yield found
     found.counters.close()
     found.maps.close()
@@ -321,6 +329,38 @@ def test_the_ranking_by_load_is_by_the_share_of_the_limit(rig: Rig) -> None:
     assert rig.figures.ranking_by_load(rig.counters, 10) == ["small", "up", "large"]
     rig.maps.limits_bps[3] = 10**7  # no queue got another slot: the limit is read when it is asked for
     assert rig.figures.ranking_by_load(rig.counters, 2) == ["large", "small"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.sampled_from("abcdefg"), st.integers(0, 30)), max_size=4), max_size=8))
+def test_what_changed_says_the_same_as_all(steps: list[list[tuple[str, int]]]) -> None:
+    """A queue goes to a slot, or away (0); a slot in use is left alone."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(queues, "SPARE_SLOTS", 4)
+        patched.setattr(queues, "MOST_LATE", 3)
+        by_changes, whole = Rig(by_changes=True), QueueFigures()
+        maps = by_changes.maps
+        maps.place("parent", 3)
+        for step in [[], *steps]:
+            for name, slot in step:
+                if name in maps.slots:
+                    maps.free(name)
+                if slot and slot not in maps.slots.values():
+                    maps.place(name, slot, parent=3)
+            by_changes.follow()
+            whole.set_slots(maps.slots, by_changes.counters)
+            for name in maps.slots:
+                maps.count(name, UP, bytes=1000 * len(name), packets=1)
+            for _ in range(2):
+                by_changes.second()
+                whole.sample(by_changes.counters, by_changes.now, 1.0)
+            every = [*"abcdefg", "parent", "nobody"]
+            assert by_changes.figures.figures(every) == whole.figures(every)
+            ranked = [found.ranking("rate_upload", 9) for found in (by_changes.figures, whole)]
+            assert set(ranked[0]) == set(ranked[1])
+            assert by_changes.figures.coverage() == whole.coverage()
+        by_changes.counters.close()
+        maps.close()
 
 
 def test_the_day_is_kept_in_the_archive_over_a_restart(tmp_path: Path) -> None:

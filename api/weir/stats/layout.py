@@ -162,14 +162,25 @@ class Counters:
 
     def read_classes(self, lines: int) -> tuple[U64, U32]:
         """The key and the parent line of the first `lines` lines."""
-        layout = self.layout
-        keys, parents = np.zeros(lines, np.uint64), np.zeros(lines, np.uint32)
+        keys = np.zeros(lines, np.uint64)
         for start, end in _chunks(lines):
-            details, classes = (self._arrays[name].read(start, end) for name in ("details", "class"))
-            keys[start:end] = _column(details, layout.key_offset, np.uint64)
-            parents[start:end] = _column(classes, layout.parent_offset, np.uint32)
+            rows = self._arrays["details"].read(start, end)
+            keys[start:end] = _column(rows, self.layout.key_offset, np.uint64)
+        return keys, self.read_parents(lines)
+
+    def read_key(self, line: int) -> int:
+        """The key of one line; 0 = it is free."""
+        rows = self._arrays["details"].read(line, line + 1)
+        return int(_column(rows, self.layout.key_offset, np.uint64)[0])
+
+    def read_parents(self, lines: int) -> U32:
+        """The parent line of the first `lines` lines."""
+        parents = np.zeros(lines, np.uint32)
+        for start, end in _chunks(lines):
+            rows = self._arrays["class"].read(start, end)
+            parents[start:end] = _column(rows, self.layout.parent_offset, np.uint32)
         self.rest()
-        return keys, parents
+        return parents
 
     def read_limits(self, lines: int) -> U64:
         """The limit of the first `lines` lines in bit/s as the programs keep it now; 0 = none."""

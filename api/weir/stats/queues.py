@@ -24,7 +24,7 @@ from weir.stats.codes import F32
 from weir.stats.drop_book import Owner
 from weir.stats.history import SECONDS, SecondHistory
 from weir.stats.hour import MINUTES, Hour
-from weir.stats.layout import COUNTERS, U64, Counters
+from weir.stats.layout import COUNTERS, U32, U64, Counters
 from weir.stats.rates import ANCESTOR, BYTES, DROPS, EARLY, RateTable
 from weir.stats.round_trips import READ_EVERY, StepTrips
 from weir.stats.rows import rows
@@ -46,6 +46,9 @@ EVERYTHING = Absent()
 ARCHIVED = {"24h": DAY, "7d": WEEK, "30d": MONTH}
 BUSIEST_WATCHED = 512
 WATCH_TICKS = 5
+SPARE_SLOTS = 1024
+"""What is kept by line grows by so many slots at once."""
+MOST_LATE = 4096
 CATCH_UP_S = 5.0
 """Samples that come later than this are not made up for by others that follow at once."""
 Json = dict[str, Any]
@@ -79,6 +82,8 @@ class QueueFigures:
         self._id_of: list[str | None] = []
         """By slot."""
         self._places = IdPlaces()
+        self._late: dict[str, int] = {}
+        """The slots of queues that came after `_places` was made."""
         self._slots: I64 = np.zeros(0, np.int64)
         self._keys: U64 = np.zeros(0, np.uint64)
         self._minute = 0
@@ -97,36 +102,67 @@ class QueueFigures:
         lines = min((highest + 1) * 2, counters.layout.lines)
         keys, parents = counters.read_classes(lines)
         with self.lock:
-            self._follow(keys[::2])
-            renewed = np.repeat(keys[::2] != _fitted(self._keys, lines // 2), 2)
-            self._rates.resize(parents, renewed)
-            self._keys = keys[::2].copy()
             # The ids that the document holds as well, instead of 100,000 copies.
             fitting = {sys.intern(name): slot for name, slot in slots.items() if 0 < slot * 2 < lines}
             self._id_of = [None] * (lines // 2)
             for name, slot in fitting.items():
                 self._id_of[slot] = name
-            self._places = IdPlaces(self._id_of)
+            self._places, self._late = IdPlaces(self._id_of), {}
+            self._follow(keys[::2].copy(), parents)
             self._slots = np.fromiter(fitting.values(), np.int64, len(fitting))
-            if len(fitting) <= self._seconds.capacity:
-                self._seconds.watch(fitting.values())
+            self._watch_all()
 
     def change_slots(self, slots: Mapping[str, int], removed: Iterable[str], counters: Counters) -> None:
-        """As `set_slots`, where these came or moved, and these are gone."""
-        gone = {*removed, *slots}
-        held = enumerate(self._id_of)
-        kept = {name: slot for slot, name in held if name is not None and name not in gone}
-        self.set_slots({**kept, **slots}, counters)
+        """As `set_slots`, where these came or moved, and these are gone: their keys alone are read."""
+        highest = min(max(slots.values(), default=0), counters.layout.lines // 2 - 1)
+        size = len(self._id_of)
+        if highest >= size:  # not for each new queue: all arrays follow
+            size = min((highest // SPARE_SLOTS + 1) * SPARE_SLOTS, counters.layout.lines // 2)
+        parents = counters.read_parents(size * 2)
+        with self.lock:
+            left = [slot for name in (*removed, *slots) if (slot := self._slot(name))]
+            taken = {name: slot for name, slot in slots.items() if 0 < slot < size}
+            keys = _fitted(self._keys, size)
+            for slot in {*left, *taken.values()}:
+                keys[slot] = counters.read_key(slot * 2)
+            self._rename(size, left, taken)
+            self._follow(keys, parents)
+            self._watch_all()
 
-    def _follow(self, keys: U64) -> None:
+    def _rename(self, size: int, left: Iterable[int], taken: Mapping[str, int]) -> None:
+        """Whose slots are whose: those that queues left, and those that are taken now. A name that `_places`
+        finds no more in its slot counts as gone."""
+        self._id_of.extend([None] * (size - len(self._id_of)))
+        has_queue = np.zeros(size, bool)
+        has_queue[self._slots] = True
+        for slot in left:
+            self._late.pop(self._id_of[slot] or "", None)
+            self._id_of[slot], has_queue[slot] = None, False
+        for name, slot in taken.items():
+            self._late.pop(self._id_of[slot] or "", None)
+            self._id_of[slot], has_queue[slot] = sys.intern(name), True
+            self._late[name] = slot
+        if len(self._late) > MOST_LATE:
+            self._places, self._late = IdPlaces(self._id_of), {}
+        self._slots = np.flatnonzero(has_queue)
+
+    def _watch_all(self) -> None:
+        if len(self._slots) <= self._seconds.capacity:
+            self._seconds.watch(self._slots.tolist())
+
+    def _follow(self, keys: U64, parents: U32) -> None:
         """History moves with its queue's key when slots were dealt again."""
-        changed = np.flatnonzero(keys != _fitted(self._keys, len(keys)))
-        held = {int(key): slot for slot, key in enumerate(self._keys) if key} if len(changed) else {}
+        renewed = keys != _fitted(self._keys, len(keys))
+        changed = np.flatnonzero(renewed)
+        there = np.flatnonzero(np.isin(self._keys, keys[changed]) & (self._keys != 0))
+        held = {int(self._keys[slot]): slot for slot in there}
         moves = [(held[int(keys[slot])], slot) for slot in changed if int(keys[slot]) in held]
         sources, targets = np.array(moves, np.int64).reshape(-1, 2).T
         self._hour.deal(len(keys), changed, sources, targets, self._minute)
         self._trips.deal(len(keys), changed, sources, targets)
         self._seconds.forget(int(slot) for slot in changed)
+        self._rates.resize(parents, np.repeat(renewed, 2))
+        self._keys = keys
 
     def forget_readings(self) -> None:
         with self.lock:
@@ -199,7 +235,7 @@ class QueueFigures:
 
     def _slot(self, queue_id: str) -> int:
         """0 for a queue without a class."""
-        return max(self._places.find(queue_id), 0)
+        return self._late.get(queue_id) or max(self._places.find(queue_id), 0)
 
     # --- reading: requests ---
 
