@@ -190,8 +190,8 @@ static bool cost_mend(struct weir *weir, uint32_t index)
 }
 
 /*
- * So many lines at a look: five looks a second see those of 100,000 classes in a second, in 0.5 ms each. What was
- * not configured so is told; the agent writes the class again.
+ * So many lines at a look: five looks a second see those of 100,000 classes in a second, in 0.5 ms each (a million: in
+ * ten). What was not configured so is told; the agent writes the class again.
  */
 #define GUARDED_LINES 40960
 
