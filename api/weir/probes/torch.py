@@ -28,7 +28,8 @@ LONGEST_S = 0.03
 """After so long a look is the last one, where so many are not of what is looked at; else the first one is."""
 NAMED_S = 0.2
 """So long the agent has for names; those that come later are shown in the next second."""
-MESSAGE_BYTES = 1 << 17
+MESSAGE_BYTES = 1 << 18
+"""The slots of a million classes, a bit each, are 175 KB of it."""
 PROTOCOLS = {
     1: "icmp",
     2: "igmp",
