@@ -107,7 +107,7 @@ def memory(target: Router) -> Row:
             total_kib += sum(proportional_kib(entry) for entry in own_processes(pid))
         sums_mb.append(total_kib * 1024 / 1e6)
         target.api.call("GET", "/queues?limit=1000")
-    what = "agent and API together with 100,000 queues"
+    what = "agent and API together with 100,000 queues, in tables of 131,072 slots"
     return Row.of("rss-100k", what, "MB", sums_mb)
 
 
@@ -149,7 +149,7 @@ def kernel_memory(queues: int) -> list[Row]:
         routes = sum(size for name, size in sizes.items() if name in ROUTE_MAPS)
         lookup.append(found / queues)
         state.append((sum(sizes.values()) - found - routes) / queues)
-    what = f"with {queues:,} queues of two prefixes, both directions"
+    what = f"with {queues:,} queues of two prefixes, both directions, in tables of 131,072 slots"
     return [
         Row.of(
             "kernel-bytes-per-queue", f"kernel memory of a queue without lookup tables, {what}", "bytes",

@@ -33,6 +33,8 @@ class Options:
     url: str | None = None
     traffic: bool = True
     queues: bool = True
+    capacity: int = 0
+    """Slots of the kernel's tables; 0: by the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class Lab:
         self._serve("names", router.start_name_server)
         self._tell("starting the agent and the API")
         listen = f"{options.address}:{options.port}"
-        agent = self._serve("agent", router.start_agent)
+        agent = self._serve("agent", partial(router.start_agent, options.capacity))
         api_process = self._serve("api", lambda: router.start_api(listen))
         router.wait_for_agent(agent)
         router.wait_for_api(api_process, listen)

@@ -58,12 +58,13 @@ def wait_for_frr(daemon: str, child: process.Child) -> None:
     process.wait_for(f"FRR's {daemon}", frr.vty_socket(daemon, FRR_RUN).exists, [child])
 
 
-def start_agent() -> process.Child:
+def start_agent(capacity: int = 0) -> process.Child:
+    """`capacity`: slots of the kernel's tables; 0: by the memory."""
     command = [
         *(sys.executable, "-m", "weir.agent.main"),
         *("--socket", str(AGENT_SOCKET), "--database", str(DATABASE), "--api-uid", str(plan.API_UID)),
         *("--pin-dir", str(PIN_FOLDER), "--library", str(LIBRARY), "--frr-run-dir", str(FRR_RUN)),
-        *("--tuning", str(TUNING)),
+        *("--tuning", str(TUNING), "--capacity", str(capacity)),
     ]
     return process.start("agent", command, prepare=netns.entering(plan.ROUTER))
 

@@ -106,9 +106,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_router(*, queues: bool = False, traffic: bool = False) -> Iterator[Router]:
-    """A lab of this process's own, removed at the end."""
-    lab = lifecycle.Lab(lifecycle.Options(port=free_port(), traffic=traffic, queues=queues))
+def running_router(*, queues: bool = False, traffic: bool = False, capacity: int = 0) -> Iterator[Router]:
+    """A lab of this process's own, removed at the end. `capacity`: slots of the tables; 0: by the memory."""
+    lab = lifecycle.Lab(
+        lifecycle.Options(port=free_port(), traffic=traffic, queues=queues, capacity=capacity)
+    )
     access = lab.start()
     over = threading.Event()
     keeper = threading.Thread(target=lab.keep_running, args=(over.is_set,))
