@@ -286,7 +286,7 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="one processor, whose clock counts instructions (1 ns each) and skips idle time",
     )
-    parser.add_argument("--plugin", type=Path, help="a plugin of QEMU (9.1 or later): folder=$WEIR_RUN")
+    parser.add_argument("--plugin", type=Path, help="a plugin of QEMU (10 or later): folder=$WEIR_RUN")
     parser.add_argument("--timeout", type=float, help="end the guest after so many seconds")
     parser.add_argument(
         "--silence",

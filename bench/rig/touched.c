@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A plugin of QEMU (9.1 and later): what memory the kernel touches for each packet. bench/touched.py reads it.
+ * A plugin of QEMU (10 and later): what memory the kernel touches for each packet. bench/touched.py reads it.
  *
  *     lab/vm/run --count-instructions --plugin build/bench/touched.so ...
  *

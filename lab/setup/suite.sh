@@ -5,7 +5,7 @@
 #
 #   suite.sh download SUITE FOLDER PACKAGE...   fetch the .deb files only (PACKAGE may be a regular expression: newest match)
 #   suite.sh install SUITE PACKAGE...           install on this machine, from SUITE where the machine's release has it older
-#   suite.sh newer                              print the suite that has Linux 6.12 and QEMU 8 for this machine's release
+#   suite.sh newer                              print the suite that has Linux 6.12 and QEMU 10 for this machine's release
 #   suite.sh mirror                             print the address of the mirror that this machine itself uses
 
 set -euo pipefail

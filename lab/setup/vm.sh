@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Make ready what the virtual machine needs: QEMU 8 or newer, and in build/vm Debian's 6.12 kernel (unpacked, not installed)
-# with an initramfs that mounts this machine's own files. Does nothing when all is there.
+# Make ready what the virtual machine needs: QEMU 10 or newer, whose plugins count, and in build/vm Debian's 6.12 kernel
+# (unpacked, not installed) with an initramfs that mounts this machine's own files. Does nothing when all is there.
 
 set -euo pipefail
 
@@ -27,7 +27,7 @@ install_qemu() {
 	if command -v qemu-system-x86_64 >/dev/null; then
 		version=$(qemu-system-x86_64 --version | sed -n '1s/.*version \([0-9]*\).*/\1/p')
 	fi
-	[ "${version:-0}" -lt 8 ] || return 0
+	[ "${version:-0}" -lt 10 ] || return 0
 	echo "installing QEMU from $1"
 	suite install "$1" qemu-system-x86
 }

@@ -148,3 +148,12 @@ def test_a_guest_whose_time_is_over_is_not_started_again(tmp_path: Path) -> None
 def test_a_guest_that_does_not_switch_itself_off_has_its_commands_status(tmp_path: Path) -> None:
     guest = Guest(tmp_path, f"tell('status', 'up\\nexit 3\\n')\n{FOR_EVER}", "--timeout", "1")
     assert (guest.code, guest.lives) == (3, 1), guest.told
+
+
+def test_a_plugin_is_told_where_to_write_and_the_command_which_one_there_is(tmp_path: Path) -> None:
+    plugin = tmp_path / "counts.so"
+    plugin.touch()
+    told = "open(re.search(r'folder=(\\S+)', words)[1] + '/command').read()"
+    guest = Guest(tmp_path, f"tell('output', {told}), well()", "--plugin", str(plugin))
+    assert f"-plugin {plugin},folder={ROOT}/build/vm/runs/" in guest.line
+    assert "export WEIR_PLUGIN=counts.so\n" in guest.output
