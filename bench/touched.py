@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -93,8 +93,9 @@ def read(path: Path) -> Seen:
     return Seen(packets, origins, instructions)
 
 
-def tell_boundary(folder: Path) -> None:
-    """Where a packet begins: at the program that makes it."""
+@contextmanager
+def boundary(folder: Path) -> Iterator[None]:
+    """Tells the plugin where a packet begins, at the program that makes it, and so that it is to count."""
     found = re.search(
         r"^([0-9a-f]+) . bpf_prog_[0-9a-f]{16}_generate\b",
         Path("/proc/kallsyms").read_text(),
@@ -102,7 +103,12 @@ def tell_boundary(folder: Path) -> None:
     )
     if found is None:
         raise ValueError("bench: the kernel does not tell where programs of BPF are")
-    (folder / "boundary").write_text(found[1] + "\n")
+    told = folder / "boundary"
+    told.write_text(found[1] + "\n")
+    try:
+        yield
+    finally:
+        told.unlink()
 
 
 def paced(stack: ExitStack, capacity: int = CAPACITY, leaves: int = LEAVES) -> list[Configuration]:
@@ -139,8 +145,7 @@ def measured(
     folder: Path, configurations: Sequence[Configuration], *, with_addresses: bool = False
 ) -> dict[str, Seen]:
     """`folder`: where the plugin writes; and what the kernel says of addresses, if that is asked for."""
-    with forwarding.Rig(configurations, LEAVES) as rig:
-        tell_boundary(folder)
+    with forwarding.Rig(configurations, LEAVES) as rig, boundary(folder):
         found = {}
         for configuration, port in rig.ports:
             rig.round(configuration, port, RUN_MS, SETTLE_MS, batch=1)

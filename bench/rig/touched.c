@@ -4,12 +4,12 @@
  *
  *     lab/vm/run --count-instructions --plugin build/bench/touched.so ...
  *
- * The guest marks the measured time with two no-ops (mark.h). A packet is all that the kernel does from one execution of
- * the address in FOLDER/boundary to the next. Of each, the distinct lines of 64 bytes and pages of 4 KB that its
- * instructions load from or store to are counted, by their kernel addresses: what programs of the guest touch is not in
- * it, nor are instructions fetched, nor page tables, which the emulator walks by itself. A line is *cold* to a packet if
- * none of the `NEAR` packets before touched it, as many as a driver takes from its card at once, and *far* if none of
- * the `FAR` packets before did.
+ * The guest marks the measured time with two no-ops (mark.h), which mean nothing as long as there is no FOLDER/boundary.
+ * A packet is all that the kernel does from one execution of the address in that file to the next. Of each, the distinct
+ * lines of 64 bytes and pages of 4 KB that its instructions load from or store to are counted, by their kernel
+ * addresses: what programs of the guest touch is not in it, nor are instructions fetched, nor page tables, which the
+ * emulator walks by itself. A line is *cold* to a packet if none of the `NEAR` packets before touched it, as many as a
+ * driver takes from its card at once, and *far* if none of the `FAR` packets before did.
  *
  * At the second mark FOLDER/touched is written, a line for each
  *     packets N                                      how many were summed up
@@ -195,7 +195,7 @@ static FILE *opened(const char *name, const char *mode)
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	file = fopen(path, mode);
-	if (!file)
+	if (!file && *mode == 'w')
 		fail(path);
 	return file;
 }
@@ -232,11 +232,27 @@ static void end(void)
 static void begin(qemu_plugin_id_t id);
 static void watch_for_marks(qemu_plugin_id_t id);
 
+/* False: the guest measures something else. */
+static bool is_wanted(void)
+{
+	FILE *file = opened("boundary", "r");
+	unsigned long long address;
+
+	if (!file)
+		return false;
+	if (fscanf(file, "%llx", &address) != 1)
+		fail("no address in the file `boundary`");
+	fclose(file);
+	boundary = address;
+	return true;
+}
+
 static void mark_begin(unsigned int vcpu, void *context)
 {
 	(void)vcpu;
 	(void)context;
-	qemu_plugin_reset(self, begin);
+	if (!counting && is_wanted())
+		qemu_plugin_reset(self, begin);
 }
 
 static void mark_end(unsigned int vcpu, void *context)
@@ -340,13 +356,6 @@ static void forget(void)
 /* The emulator has forgotten all code that it had translated. */
 static void begin(qemu_plugin_id_t id)
 {
-	FILE *file = opened("boundary", "r");
-	unsigned long long address;
-
-	if (fscanf(file, "%llx", &address) != 1)
-		fail("no address in the file `boundary`");
-	fclose(file);
-	boundary = address;
 	forget();
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	counting = true;
