@@ -15,13 +15,13 @@ from lab import netns
 from lab.measure import bound
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
+from weir.accounts.principal import Principal
 from weir.http.context import Context
 from weir.kinds.bounded_source import BoundedSource
 from weir.kinds.firewall import Firewall
 from weir.kinds.firewall_rule import FirewallRule
 from weir.model.objects import Pair, Queue
 from weir.model.problem import Unavailable
-from weir.service.types import Principal
 
 BY = Principal(0, "test", "admin", "local", "test", "test", 0)
 M = 1_000_000

@@ -17,6 +17,7 @@ import pytest
 from lab import netns
 from tests.agent.rig import Rig
 from tests.polling import until
+from weir.accounts.auth import AuthService
 from weir.kinds.firewall_rule import FirewallRule
 from weir.kinds.management import Management
 from weir.kinds.nat_rule import NatRule
@@ -25,7 +26,6 @@ from weir.kinds.zone import Zone
 from weir.model.codec import to_json
 from weir.model.interface import Interface
 from weir.model.objects import ConfigObject
-from weir.service.auth import AuthService
 from weir.store.accounts import AccountStore, accounts_path
 
 ROUTER, CLIENT = "10.64.0.1", "10.64.0.2"

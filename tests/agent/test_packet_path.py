@@ -21,6 +21,7 @@ from lab import netns
 from lab.measure import bound
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
+from weir.accounts.principal import Principal
 from weir.http.context import Context
 from weir.kinds.bounded_source import BoundedSource
 from weir.kinds.firewall import Firewall
@@ -32,7 +33,7 @@ from weir.model.interface import Interface
 from weir.model.objects import ConfigObject, Pair, Queue
 from weir.model.problem import Invalid, NotFound
 from weir.service.path_answers import PathAsked, Predicted
-from weir.service.types import Edit, Principal
+from weir.service.types import Edit
 
 CONFIGURATIONS = int(os.environ.get("WEIR_PATHS", "4"))
 PACKETS = 30

@@ -22,6 +22,7 @@ import pytest
 from lab import confine, netns
 from tests.agent.rig import Rig
 from tests.polling import until
+from weir.accounts.auth import AuthService
 from weir.backends.ssh import UNIT
 from weir.backends.ssh_config import CONF, KEYS
 from weir.kinds.identity import Identity
@@ -29,7 +30,6 @@ from weir.kinds.ssh_key import SshKey
 from weir.kinds.ssh_server import SSH_USER, SshServer
 from weir.model.interface import Interface
 from weir.model.problem import ApplyFailed
-from weir.service.auth import AuthService
 from weir.store.accounts import AccountStore, accounts_path
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,11 +13,11 @@ from lab import netns
 from tests.agent.meter import metered
 from tests.agent.rig import Rig, lan, running, wan
 from tests.polling import until
+from weir.accounts.principal import Principal
 from weir.diagnosis.judged import Judged
 from weir.diagnosis.line import Answer
 from weir.http.context import Context
 from weir.model.objects import Pair, Queue
-from weir.service.types import Principal
 
 M = 1_000_000
 BY = Principal(0, "test", "admin", "local", "test", "test", 0)

@@ -19,9 +19,9 @@ from click.testing import CliRunner, Result
 from tests.http.world import Live, World, set_second_factor
 from tests.polling import until
 from weir import __version__
+from weir.accounts.principal import Principal
 from weir.cli import speed
 from weir.cli.main import main
-from weir.service import Principal
 
 EXPORT = """# 2024-05-02 10:00:00 by RouterOS 7.14.3
 /queue simple

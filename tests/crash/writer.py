@@ -11,9 +11,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from weir.accounts.principal import Principal
 from weir.model.document import Change
 from weir.model.objects import Queue
-from weir.service import Edit, Principal, Service
+from weir.service import Edit, Service
 from weir.store import ConfigStore
 
 COUNT = 20

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.http.world import Client, World
+from weir.http.app import attach
 
 
 @pytest.fixture
@@ -31,5 +32,5 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture
 def shared_api(shared: World) -> Client:
     """For tests that leave nothing behind. The application serves this world again."""
-    shared.app.extensions["weir"] = shared.parts
+    attach(shared.app, shared.settings, shared.parts)
     return shared.client()

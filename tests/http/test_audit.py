@@ -6,11 +6,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from flask import Flask
 
 from tests.http.deeds import STEPS
-from tests.http.world import Client, World
-from weir.http.app import register
+from tests.http.world import Client, World, registered
 
 SILENT = {
     "backup.check_backup": "looks at a file",
@@ -59,8 +57,7 @@ def test_whatever_somebody_does_is_in_the_audit_trail(world: World, api: Client)
 
 
 def test_no_operation_that_does_something_is_missing_above() -> None:
-    app = Flask("weir")
-    operations = register(app)
+    app, operations = registered()
     methods = {rule.endpoint: rule.methods or set() for rule in app.url_map.iter_rules()}
     unsafe = {name for name in operations if methods[name] - {"GET", "HEAD", "OPTIONS"}}
     assert unsafe == (unsafe & STEPS.keys()) | SILENT.keys()
@@ -80,7 +77,7 @@ def test_what_somebody_may_not_do_is_in_the_audit_trail_once_a_minute(
     """Only what would change something, and only of who is signed in."""
     reader, operator = world.client("read"), world.client("write")
     now = [1000.0]
-    monkeypatch.setattr("weir.service.audit.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("weir.accounts.audit.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def refused() -> list[tuple[str, str]]:
         items = world.client()("GET", "/system/audit?limit=100").json["items"]

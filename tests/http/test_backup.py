@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.http.world import Client, World
+from weir.http.app import attach
 
 
 def fill(api: Client) -> None:
@@ -49,10 +50,10 @@ def other(tmp_path: Path) -> Any:
 
 
 def test_a_file_makes_another_router_the_same(world: World, api: Client, other: World) -> None:
-    world.app.extensions["weir"] = world.parts
+    attach(world.app, world.settings, world.parts)
     fill(api)
     data = saved(api)
-    world.app.extensions["weir"] = other.parts
+    attach(world.app, other.settings, other.parts)
     there = other.client()
     report = send(there, "/backup/check", data).json
     # Both have a queue q1: it is changed, nothing of the other router stays.

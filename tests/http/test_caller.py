@@ -9,10 +9,10 @@ import pytest
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from tests.http.world import Client, World
+from weir.accounts.principal import Caller
 from weir.cli.client import Client as CommandLine
 from weir.http.caller import caller_of
 from weir.http.serving import REACHED
-from weir.service.way_in import Caller
 
 LAN = {"role": "office", "addresses": ["192.168.88.1/24"]}
 OFFICE = {"reaches": ["management"]}

@@ -17,7 +17,7 @@ from schemathesis import checks
 from tests.http.world import World, app_of
 from tests.polling import until
 from weir.http import docspage, openapi
-from weir.http.app import describe
+from weir.http.app import attach, describe
 from weir.http.schemas.unions import schema_name
 from weir.kinds import DECLARED
 from weir.model.problem import Invalid
@@ -65,7 +65,7 @@ EXPLAINED = {
     "unknown-time-zone": "the router's own list",
     "bad-secret": "a secret's own grammar, such as ASCII without spaces",
     "secret-not-set": "whether there is one to keep is state",
-    "weak-password": "a list of passwords and the user's name (weir.service.passwords)",
+    "weak-password": "a list of passwords and the user's name (weir.accounts.passwords)",
     "not-a-sibling": "the place in a list of another object",
     "not-raised": "whether a limit is more is told by the one that the queue has",
     "no-setup": "only a router without an account has a first setup",
@@ -236,7 +236,7 @@ def _aimed(case: Any) -> Any:
 
 
 def _keep(case: Any, seeded: World) -> None:
-    seeded.app.extensions["weir"] = seeded.parts
+    attach(seeded.app, seeded.settings, seeded.parts)
     headers = {"Authorization": f"Bearer {seeded.token()}"}
     _aimed(case).call_and_validate(headers=headers, checks=CHECKS)
 

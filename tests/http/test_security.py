@@ -10,21 +10,20 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from tests.http.world import Client, World
-from weir.http.app import register, resources
+from tests.http.world import Client, World, registered
+from weir.accounts import totp
+from weir.http.app import resources
 from weir.http.endpoint import ADMIN, PUBLIC, SIGNED_IN, SUPPORT, WRITE
 from weir.http.security import guard, permits
 from weir.model.problem import Forbidden
 from weir.model.scope import SCOPES
-from weir.service import totp
 
 NEW_PASSWORD = "quite another passphrase"
 
 
 def routes() -> list[tuple[str, str, str]]:
     """(method, path, scope) of every operation, with path parameters filled in."""
-    app = Flask("weir")
-    operations = register(app)
+    app, operations = registered()
     found = []
     for rule in app.url_map.iter_rules():
         if rule.endpoint == "static":
@@ -112,8 +111,7 @@ def test_an_operation_without_a_scope_is_refused() -> None:
 
 
 def test_every_view_of_every_area_is_declared() -> None:
-    app = Flask("weir")
-    operations = register(app)
+    app, operations = registered()
     views = {rule.endpoint for rule in app.url_map.iter_rules()} - {"static"}
     assert views == operations.keys()
     assert len({resource.name for resource in resources()}) == len(resources())

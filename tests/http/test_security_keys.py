@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from tests.http.world import World
 from tests.service.soft_key import HOST, ORIGIN, SoftKey, soft, text_of
-from weir.service.webauthn import KeyAnswer, NewKey
+from weir.accounts.webauthn import KeyAnswer, NewKey
 
 PASSWORD = "quite another passphrase"
 Json = dict[str, Any]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.http.world import Client, World
-from weir.service.setup import LAN_ADDRESS, NOTHING, WEIR
+from weir.http.answers import NO_SETUP
+from weir.service.setup import LAN_ADDRESS, WEIR
 
 PASSWORD = "correct horse battery"
 NEAR = {"REMOTE_ADDR": "192.168.88.20"}
@@ -65,7 +66,7 @@ def test_the_first_visitor_makes_the_account_and_nobody_after(new: NewWorld) -> 
     assert (done.status_code, done.json["username"]) == (201, "admin")
     again = new.ask("POST", {"password": "another good one 7"})
     assert (again.status_code, again.json["code"]) == (409, "setup-done")
-    assert new.ask("GET").json == NOTHING
+    assert new.ask("GET").json == NO_SETUP
     signed = new.client(None)("POST", "/auth/sign-in", {"username": "admin", "password": PASSWORD})
     assert (signed.status_code, signed.json["must_change_password"]) == (200, False)
 

@@ -15,8 +15,8 @@ from tests.http.test_support_file import PASSWORD, of_accounts
 from tests.http.told import Held, everything_told, fill, forms, text_for
 from tests.http.world import Client, World
 from tests.readable import readable_folder, shell_script
+from weir.accounts import totp
 from weir.kinds import DECLARED
-from weir.service import totp
 from weir.store.clock import wall_ms
 
 REFUSED = {"/diagnosis/why": "without a queue or an address"}

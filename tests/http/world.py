@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest import mock
 
 from argon2 import PasswordHasher
@@ -18,12 +18,14 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from tests.http.agent import Agent
-from weir.http.app import create_app, open_parts
+from weir.accounts import passwords, totp
+from weir.accounts.principal import Principal
+from weir.http.app import attach, make_whole, open_parts, resources
 from weir.http.context import Context
+from weir.http.endpoint import Operation
 from weir.http.settings import Settings
 from weir.kinds import DECLARED
 from weir.kinds.declaration import Declaration
-from weir.service import Principal, passwords, totp
 from weir.store.clock import wall_ms
 
 
@@ -34,7 +36,16 @@ def app_of(static_dir: Path | None) -> Flask:
 
 @cache
 def _app_of(static_dir: Path | None, _declared: tuple[Declaration, ...]) -> Flask:
-    return create_app(Settings(Path(), Path(), static_dir), cast(Context, object()))
+    return make_whole(Settings(Path(), Path(), static_dir))
+
+
+def registered() -> tuple[Flask, dict[str, Operation]]:
+    """An application with all resources, and their operations by endpoint."""
+    app, operations = Flask("weir"), {}
+    for resource in resources():
+        app.register_blueprint(resource)
+        operations |= resource.operations
+    return app, operations
 
 
 class World:
@@ -54,7 +65,7 @@ class World:
         self.settings = Settings(self.database, self.socket, **settings)
         self.parts: Context = open_parts(self.settings)
         self.app = app_of(self.settings.static_dir)
-        self.app.extensions["weir"] = self.parts
+        attach(self.app, self.settings, self.parts)
         self.agent = Agent(self.socket, self.database)
         is_new = tokens is None and not self.settings.first_setup
         self.password = self._first_password() if is_new else None

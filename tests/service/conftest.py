@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,14 @@ from tests.service.fake_agent import FakeAgent
 from tests.service.people import GOOD, HERE, Clock
 from tests.service.router import Router
 from tests.service.soft_key import HOST, Passing
+from weir.accounts import passwords
+from weir.accounts.challenges import Challenges
+from weir.accounts.principal import Principal
+from weir.accounts.security_keys import SecurityKeyService
 from weir.kinds.identity import Identity
 from weir.model.document import Document
-from weir.service import Principal, Service, passwords
-from weir.service.challenges import Challenges
-from weir.service.security_keys import SecurityKeyService
+from weir.service import Service
+from weir.service.own_names import own_names
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> PasswordHasher:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock(1_800_000_000_000)
     for module in ("auth", "users", "audit", "second_factor", "security_keys", "proof"):
-        monkeypatch.setattr(f"weir.service.{module}.wall_ms", clock)
+        monkeypatch.setattr(f"weir.accounts.{module}.wall_ms", clock)
     return clock
 
 
@@ -64,9 +66,8 @@ def admin(service: Service) -> Principal:
     return service.auth.authenticate_session(signed.secret, HERE)
 
 
-@contextmanager
-def named() -> Iterator[Document]:
-    yield Document([Identity(hostname=HOST)])
+def named() -> frozenset[str]:
+    return own_names(Document([Identity(hostname=HOST)]))
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from weir.accounts.principal import SignedIn
 from weir.model.problem import Problem, Throttled, Unauthenticated
-from weir.service import Service, SignedIn
+from weir.service import Service
 
 HERE, ELSEWHERE = "192.0.2.1", "198.51.100.7"
 GOOD, OTHER = "correct horse battery", "a rather long word 7"

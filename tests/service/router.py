@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.service.fake_agent import FakeAgent
+from weir.accounts.principal import Principal
 from weir.model.objects import ConfigObject, Queue
-from weir.service import ANYTHING, Committed, Edit, Listing, Principal, Scope, Service
+from weir.service import ANYTHING, Committed, Edit, Listing, Scope, Service
 
 
 def person(name: str = "anna", scope: Scope = "admin", **fields: Any) -> Principal:

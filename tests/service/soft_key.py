@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from weir.service.webauthn import KeyAnswer, NewKey
+from weir.accounts.webauthn import KeyAnswer, NewKey
 from weir.signatures import EDDSA, ES256, RS256
 
 HOST = "tower-7.example.net"

@@ -10,6 +10,8 @@ from argon2 import PasswordHasher
 
 from tests.service.people import ELSEWHERE, GOOD, HERE, HOUR_MS, OTHER, Clock, sign_in
 from tests.service.router import together
+from weir.accounts import auth, passwords
+from weir.accounts.principal import Principal
 from weir.model.problem import (
     Conflict,
     Forbidden,
@@ -18,7 +20,7 @@ from weir.model.problem import (
     Problem,
     Unauthenticated,
 )
-from weir.service import Principal, Service, auth, passwords
+from weir.service import Service
 from weir.store.accounts import AccountStore
 
 
@@ -320,7 +322,7 @@ def test_tokens_are_named_bounded_and_counted(
     ):
         with pytest.raises(Problem):
             service.tokens.create(admin, name, scope, expires)  # type: ignore[arg-type]
-    monkeypatch.setattr("weir.service.users.MAX_TOKENS_PER_USER", 1)
+    monkeypatch.setattr("weir.accounts.users.MAX_TOKENS_PER_USER", 1)
     service.tokens.create(admin, "x", "read")
     with pytest.raises(Conflict):
         service.tokens.create(admin, "y", "read")

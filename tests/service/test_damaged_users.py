@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.service.people import GOOD, HERE, HOUR_MS, OTHER, Clock, sign_in
+from weir.accounts.principal import Principal
 from weir.model.problem import Conflict, Unauthenticated
-from weir.service import Principal, Service
+from weir.service import Service
 from weir.store.accounts import AccountStore, accounts_path
 from weir.store.database import MIGRATIONS
 

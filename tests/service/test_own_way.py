@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.service.router import Router, person
+from weir.accounts.principal import Caller, Principal
 from weir.kinds import DECLARED
 from weir.kinds.bounded_source import BoundedSource
 from weir.kinds.certificate import Certificate
@@ -27,8 +28,8 @@ from weir.model.interface import Interface, Vlan, Wireguard
 from weir.model.links import Bridge, BridgePort
 from weir.model.objects import ConfigObject
 from weir.model.problem import Conflict
-from weir.service.types import Edit, Principal
-from weir.service.way_in import HARMLESS, LOOKED_AT, Caller, YourWay
+from weir.service.types import Edit
+from weir.service.way_in import HARMLESS, LOOKED_AT, YourWay
 
 LAN = Interface("lan0", role="office", addresses=("192.168.88.1/24",))
 VLAN = Interface("v7", role="lan", vlan=Vlan("lan0", 7), addresses=("192.168.7.1/24",))

@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 
 from tests.service.router import Router, person
+from weir.accounts.permissions import NEEDED, Action, authorize, requires
+from weir.accounts.principal import Principal
 from weir.model.problem import Forbidden
 from weir.model.scope import SCOPES
-from weir.service import Principal
-from weir.service.permissions import NEEDED, Action, authorize, requires
 
 OPEN_TO_ALL = {
     "auth": {
@@ -26,6 +26,7 @@ OPEN_TO_ALL = {
         "authenticate_token",
         "csrf_token",
         "check_csrf",
+        "is_good",
         "still_good",
     },
     "config": {"changes"},

@@ -11,9 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.service.people import ELSEWHERE, GOOD, HERE, OTHER, Clock, guess, sign_in
+from weir.accounts import totp
+from weir.accounts.principal import Principal
+from weir.accounts.throttle import CONSOLE
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Throttled, Unauthenticated
-from weir.service import Principal, Service, totp
-from weir.service.throttle import CONSOLE
+from weir.service import Service
 from weir.store.accounts import AccountStore, accounts_path
 from weir.store.carried import carry
 from weir.store.database import ACCOUNTS, Database

@@ -20,11 +20,12 @@ from tests.service.soft_key import (
     soft,
 )
 from tests.service.with_keys import added, challenge, opened, refusal, sign_in_with, trail
+from weir.accounts.challenges import LIFE_S
+from weir.accounts.principal import Principal
+from weir.accounts.security_keys import SecurityKeyService
+from weir.accounts.webauthn import KeyAnswer
 from weir.model.problem import Conflict, Invalid, Unauthenticated
-from weir.service import Principal, Service
-from weir.service.challenges import LIFE_S
-from weir.service.security_keys import SecurityKeyService
-from weir.service.webauthn import KeyAnswer
+from weir.service import Service
 from weir.signatures import EDDSA, ES256, RS256
 
 

@@ -18,11 +18,13 @@ from tests.service.soft_key import (
     soft,
 )
 from tests.service.with_keys import added, challenge, opened, refusal, sign_in_with, trail
+from weir.accounts import totp
+from weir.accounts.principal import Principal
+from weir.accounts.security_keys import MAX_KEYS, SecurityKeyService
+from weir.accounts.throttle import CONSOLE
+from weir.accounts.webauthn import KeyAnswer, NewKey
 from weir.model.problem import Conflict, Forbidden, NotFound, Problem, Unauthenticated
-from weir.service import Principal, Service, totp
-from weir.service.security_keys import MAX_KEYS, SecurityKeyService
-from weir.service.throttle import CONSOLE
-from weir.service.webauthn import KeyAnswer, NewKey
+from weir.service import Service
 from weir.signatures import ES256
 from weir.store.account_rows import SecurityKey
 from weir.store.accounts import AccountStore, accounts_path

@@ -9,11 +9,11 @@ import pytest
 
 from tests.service.people import GOOD, HERE
 from tests.service.router import Router, person
+from weir.accounts.principal import Principal
 from weir.kinds.ssh_key import SshKey
 from weir.kinds.ssh_server import SshServer
 from weir.model.problem import Conflict, Forbidden, Unauthenticated
 from weir.model.scope import Scope
-from weir.service import Principal
 from weir.service.types import Edit
 
 TICKET = "a" * 64

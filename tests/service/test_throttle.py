@@ -9,11 +9,13 @@ import pytest
 
 from tests.service.people import ELSEWHERE, GOOD, HERE, OTHER, Clock, guess, sign_in
 from tests.service.router import together
+from weir.accounts import passwords, throttle
+from weir.accounts.principal import Principal
 from weir.model.problem import (
     Throttled,
     Unauthenticated,
 )
-from weir.service import Principal, Service, passwords, throttle
+from weir.service import Service
 
 
 def test_guessing_is_slowed_down_more_and_more(service: Service, admin: Principal, clock: Clock) -> None:

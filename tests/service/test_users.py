@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.service.people import ELSEWHERE, GOOD, HERE, OTHER, Clock, guess, sign_in
+from weir.accounts import audit
+from weir.accounts.principal import Principal
 from weir.model.problem import (
     Conflict,
     Forbidden,
@@ -16,7 +18,7 @@ from weir.model.problem import (
     Unauthenticated,
     Unavailable,
 )
-from weir.service import Principal, Service, audit
+from weir.service import Service
 from weir.store import ConfigStore
 from weir.store.accounts import AccountStore, accounts_path
 

@@ -13,14 +13,15 @@ from hypothesis import strategies as some
 
 from tests.service.soft_key import HOST, ORIGIN, Passing, private_key, public_key, signed, soft
 from weir import signatures
+from weir.accounts.challenges import LIFE_S, MOST_OF_ONE, SIGN_IN, Challenges
+from weir.accounts.sites import site_of
+from weir.accounts.webauthn import Site, Unfit, check_new
 from weir.kinds.certificate import Certificate
 from weir.kinds.identity import Identity
 from weir.kinds.management import Management
 from weir.model.document import Document
 from weir.model.problem import Conflict
-from weir.service.challenges import LIFE_S, MOST_OF_ONE, SIGN_IN, Challenges
-from weir.service.own_names import own_names, site_of
-from weir.service.webauthn import Site, Unfit, check_new
+from weir.service.own_names import own_names
 from weir.signatures import EDDSA, ES256, RS256
 
 

@@ -11,10 +11,11 @@ from tests.service.soft_key import (
     ORIGIN,
     SoftKey,
 )
+from weir.accounts.principal import Principal
+from weir.accounts.security_keys import SecurityKeyService
+from weir.accounts.webauthn import KeyAnswer
 from weir.model.problem import Unauthenticated
-from weir.service import Principal, Service
-from weir.service.security_keys import SecurityKeyService
-from weir.service.webauthn import KeyAnswer
+from weir.service import Service
 
 
 def added(

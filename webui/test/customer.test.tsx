@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 import { setSession } from "@/api/session";
 import type { Pair, QueueStats } from "@/api/types";
@@ -200,6 +201,27 @@ describe("the sign-in page", () => {
     const shown = await screen.findByText(/Authorised persons only/);
     expect(shown.textContent).toBe(notice);
     expect(shown.querySelector("script")).toBeNull();
+  });
+
+  it("says that the router is starting until its notice is known", async () => {
+    let asked = 0;
+    router.server.use(
+      http.get("*/api/v1/system/name", () => {
+        asked += 1;
+        if (asked > 1)
+          return HttpResponse.json({ hostname: "edge", login_banner: "Authorised persons only." });
+        return HttpResponse.json(
+          { status: 503, code: "starting", detail: "Weir is starting.", path: null, findings: [] },
+          { status: 503 },
+        );
+      }),
+    );
+    router.state.signedIn = false;
+    renderAt("/sign-in");
+    expect(await screen.findByText(/The router is starting/)).toBeTruthy();
+    expect(screen.getByLabelText(/Password/)).toBeTruthy();
+    expect(await screen.findByText("Authorised persons only.", undefined, { timeout: 3000 })).toBeTruthy();
+    expect(screen.queryByText(/The router is starting/)).toBeNull();
   });
 
   it("shows it where the password is asked for again, over the page", async () => {

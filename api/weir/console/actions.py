@@ -7,16 +7,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from weir.accounts import audit
+from weir.accounts.auth import AuthService
+from weir.accounts.principal import Principal
+from weir.accounts.second_factor import SecondFactorService
+from weir.accounts.throttle import CONSOLE
+from weir.accounts.users import UserService
 from weir.console.accounts import opened_accounts
 from weir.model.problem import Forbidden, NotFound, Unavailable
-from weir.service import audit
 from weir.service.appliance import ApplianceService
-from weir.service.auth import AuthService
-from weir.service.second_factor import SecondFactorService
-from weir.service.throttle import CONSOLE
-from weir.service.types import Principal
 from weir.service.updates import UpdateService
-from weir.service.users import UserService
 from weir.store.accounts import AccountStore
 from weir.wire.client import AgentClient
 

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from flask import Flask
-from werkzeug.middleware.proxy_fix import ProxyFix
-from werkzeug.routing import Rule
 
-from weir.http import problems, security, ui
+from weir.accounts.accounts import Accounts
+from weir.accounts.principal import Principal
+from weir.http.answers import moment
+from weir.http.application import make_app
 from weir.http.context import Context
-from weir.http.endpoint import Operation, Resource
-from weir.http.rendering import findings_answer, moment, pending_answer, state_json
+from weir.http.endpoint import Resource
+from weir.http.rendering import findings_answer, pending_answer, state_json
 from weir.http.resources import (
     alerts,
     auth,
@@ -47,7 +48,7 @@ from weir.http.schemas.paging import MAX_LIMIT
 from weir.http.settings import Settings
 from weir.kinds import DECLARED
 from weir.model.objects import Kind, Queue
-from weir.service import Listing, Principal, Service
+from weir.service import Listing, Service
 from weir.service.imports import ImportService
 from weir.service.incidents import IncidentService, Told, folder_beside
 from weir.service.lazy import once
@@ -106,46 +107,25 @@ def describe() -> str:
     return json.dumps(document(resources()), ensure_ascii=False)
 
 
-def register(app: Flask) -> dict[str, Operation]:
-    """Every resource; the operations by endpoint."""
-    operations: dict[str, Operation] = {}
-    for resource in resources():
-        app.register_blueprint(resource)
-        operations.update(resource.operations)
-    return operations
-
-
-class Route(Rule):
-    """A rule that finds what serves a path, and makes no path. Werkzeug compiles two functions for that,
-    which of 500 rules took half a second of the start."""
-
-    def _compile_builder(self, *_of: object, **_by_name: object) -> Callable[..., tuple[str, str]]:
-        return _no_path
-
-
-def _no_path(*_of: object, **_values: object) -> tuple[str, str]:
-    raise NotImplementedError("no path is made of a rule")
-
-
-def create_app(settings: Settings, parts: Context | None = None) -> Flask:
-    """The application. `parts` are given by tests; without them the services are opened from the settings."""
-    app = Flask("weir", static_folder=None)
-    app.url_rule_class = Route
-    app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.url_map.strict_slashes = True
-    app.url_map.redirect_defaults = False
-    app.url_map.merge_slashes = False
-    if settings.trusted_proxies:
-        count = settings.trusted_proxies
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)  # type: ignore[method-assign]
-    operations = register(app)
-    app.extensions["weir-openapi"] = once(describe)
-    app.extensions["weir-operations"] = operations
-    problems.register(app)
-    security.protect(app, operations)
-    ui.serve(app, settings.static_dir)
-    app.extensions["weir"] = parts or open_parts(settings)
+def create_app(settings: Settings, accounts: Accounts | None = None) -> Flask:
+    """The application, with its services opened from the settings; accounts may be open already."""
+    app = make_whole(settings)
+    attach(app, settings, open_parts(settings, accounts))
     return app
+
+
+def make_whole(settings: Settings) -> Flask:
+    """All resources, without services behind them."""
+    app = make_app(settings, resources())
+    app.extensions["weir-openapi"] = once(describe)
+    return app
+
+
+def attach(app: Flask, settings: Settings, parts: Context) -> None:
+    """What the views of `weir.http.context` reach."""
+    app.extensions["weir-settings"] = settings
+    app.extensions["weir-accounts"] = parts.service.accounts
+    app.extensions["weir"] = parts
 
 
 def _head(service: Service, ids: Sequence[str]) -> Head:
@@ -172,9 +152,9 @@ def _names(service: Service, ids: Sequence[str]) -> dict[str, str]:
         return {queue_id: queue.name for queue_id, queue in found if isinstance(queue, Queue)}
 
 
-def open_parts(settings: Settings) -> Context:
+def open_parts(settings: Settings, accounts: Accounts | None = None) -> Context:
     """Open the store and start the sampler."""
-    service = Service.open(settings.database, settings.agent_socket)
+    service = Service.open(settings.database, settings.agent_socket, accounts)
     told = Told(service.revisions_after, lambda ids: _names(service, ids), service.failed_commits)
     incidents = IncidentService(service.agent, folder_beside(settings.statistics_database), told)
     stats = StatsService(
@@ -191,4 +171,4 @@ def open_parts(settings: Settings) -> Context:
     stats.start()
     if settings.first_setup:
         service.setup.start()
-    return Context(settings, service, stats, ImportService(service))
+    return Context(service, stats, ImportService(service))

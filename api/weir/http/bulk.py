@@ -9,10 +9,11 @@ from typing import Any
 from flask import Response
 
 from weir.http import editing
+from weir.http.answers import findings_json
 from weir.http.context import me, service
 from weir.http.editing import server_timing
 from weir.http.endpoint import answer
-from weir.http.rendering import findings_json, kernel_json, staged_json
+from weir.http.rendering import kernel_json, staged_json
 from weir.model import codec
 from weir.model.document import POSITION_STEP
 from weir.model.objects import Kind

@@ -14,8 +14,8 @@ from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
+from weir.accounts.principal import Caller
 from weir.http.serving import REACHED
-from weir.service.way_in import Caller, YourWay
 
 _PROXY_SAW = "HTTP_X_WEIR_REACHED"
 _SSH_SAW = "HTTP_X_WEIR_SSH"
@@ -40,19 +40,6 @@ def caller_of(environ: Mapping[str, Any], trusted_proxies: int) -> Caller:
         return Caller(unknown="you come from the router itself; who is behind that is not known")
     reached, _, port = str(environ.get(_PROXY_SAW) or "").partition(" ")
     return _arrived(source, reached, port)
-
-
-def your_way_json(found: YourWay | None) -> dict[str, Any] | None:
-    """What becomes of the caller's own way to the router."""
-    if found is None:
-        return None
-    return {
-        "fate": found.fate,
-        "text": found.text,
-        "address": found.address or None,
-        "kind": found.kind,
-        "id": found.id,
-    }
 
 
 def _by_ssh(connection: str) -> Caller:

@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from flask import current_app, g
 
+from weir.accounts.accounts import Accounts
+from weir.accounts.principal import Principal
 from weir.http.settings import Settings
-from weir.service import Principal, Service
-from weir.service.imports import ImportService
-from weir.service.stats import StatsService
+
+if TYPE_CHECKING:
+    from weir.service import Service
+    from weir.service.imports import ImportService
+    from weir.service.stats import StatsService
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """`warned` remembers how many queues have findings, by revision."""
 
-    settings: Settings
     service: Service
     stats: StatsService
     imports: ImportService
@@ -36,6 +39,15 @@ class Context:
 
 def context() -> Context:
     return cast(Context, current_app.extensions["weir"])
+
+
+def settings() -> Settings:
+    return cast("Settings", current_app.extensions["weir-settings"])
+
+
+def accounts() -> Accounts:
+    """Those of the router, which are there before its services are (`weir.http.opening`)."""
+    return cast("Accounts", current_app.extensions["weir-accounts"])
 
 
 def service() -> Service:

@@ -7,10 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 import weir
+from weir.accounts.principal import Principal
 from weir.http.context import Context
 from weir.http.rendering import drift_json
 from weir.model.problem import Unavailable
-from weir.service import Listing, Principal
+from weir.service import Listing
 from weir.wire.agent_states import meaning
 
 Json = dict[str, Any]

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weir.http import editing
+from weir.http.answers import findings_json, moment, read_number
 from weir.http.context import Context, me
 from weir.http.listing import found_among
-from weir.http.rendering import findings_json, moment, object_json, read_number, state_json
+from weir.http.rendering import object_json, state_json
 from weir.model import codec
 from weir.model.address import split_address
 from weir.model.interface import Interface

@@ -11,8 +11,8 @@ from typing import Any
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
+from weir.http.answers import findings_json
 from weir.http.refusals import FAILED, MEDIA_TYPE, document
-from weir.http.rendering import findings_json
 from weir.model import problem as model
 from weir.model.problem import Finding, Problem
 from weir.model.reader import shown

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from weir.http.answers import read_number
 from weir.http.context import context, me, service
-from weir.http.rendering import read_number
 from weir.service import Listing, Page, Stored
 
 LIVE_SORTS = frozenset({"rate_upload", "rate_download", "drops"})

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from weir.accounts.principal import Principal
 from weir.diagnosis.judged import Fix
 from weir.diagnosis.measured import Uplink
 from weir.diagnosis.shown import number_json
+from weir.http.answers import findings_json, moment
 from weir.http.context import me, service
 from weir.model import codec
-from weir.model import moment as moments
 from weir.model.document import Change
-from weir.model.problem import Finding, Invalid
 from weir.parts.effect import SEVERITIES, Effect
 from weir.service import (
     CandidateView,
@@ -22,30 +22,17 @@ from weir.service import (
     FieldChange,
     ObjectDiff,
     PendingView,
-    Principal,
     Revision,
     Service,
     Stored,
 )
 from weir.service.states import State
+from weir.service.way_in import YourWay
 from weir.service.why import Why
 from weir.store.candidates import Other, Overtaken
 
-Item = TypeVar("Item")
-
-MAX_FINDINGS = 1000
 MAX_STEPS = 1000
 MAX_EFFECTS = 1000
-
-
-def moment(milliseconds: int | None) -> str | None:
-    """Unix milliseconds as RFC 3339 text in UTC."""
-    return None if milliseconds is None else moments.moment(milliseconds, "milliseconds")
-
-
-def findings_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    listed = list(findings)[:MAX_FINDINGS]
-    return [finding.to_json() for finding in listed]
 
 
 def counts_json(changes: Iterable[Change]) -> dict[str, int]:
@@ -320,15 +307,6 @@ def diff_page(diff: Diff) -> dict[str, Any]:
     }
 
 
-def read_number(cursor: str | None) -> int | None:
-    """A cursor that is a number. Raises Invalid for anything else."""
-    if cursor is None:
-        return None
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 12):
-        raise Invalid(f"{cursor!r} is not a cursor of this list", code="bad-cursor", path="cursor")
-    return int(cursor)
-
-
 def revision_json(revision: Revision, head: int, pending: PendingView | None) -> dict[str, Any]:
     state = "running" if revision.number == head else "past"
     if pending is not None and pending.revision == revision.number:
@@ -380,13 +358,14 @@ def drift_json(item: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def page_of(
-    items: Sequence[Item], render: Callable[[Item], dict[str, Any]], query: Mapping[str, Any]
-) -> dict[str, Any]:
-    """A page of a list that is held whole; the cursor is the index of its first item."""
-    start, limit = read_number(query["cursor"]) or 0, query["limit"]
+def your_way_json(found: YourWay | None) -> dict[str, Any] | None:
+    """What becomes of the caller's own way to the router."""
+    if found is None:
+        return None
     return {
-        "items": [render(item) for item in items[start : start + limit]],
-        "next_cursor": str(start + limit) if start + limit < len(items) else None,
-        "total": len(items),
+        "fate": found.fate,
+        "text": found.text,
+        "address": found.address or None,
+        "kind": found.kind,
+        "id": found.id,
     }

@@ -8,19 +8,20 @@ of its session in X-CSRF-Token for unsafe methods. Programs send `Authorization:
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
-from flask import Flask, Response, g, request
+from flask import Flask, Request, Response, g, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from weir.accounts.auth import DEVICE_MS
+from weir.accounts.principal import Principal
 from weir.http.caller import caller_of
-from weir.http.context import context, service
+from weir.http.context import accounts, settings
 from weir.http.endpoint import PUBLIC, SIGNED_IN, Operation
 from weir.http.problems import BadRequest, UnsupportedMediaType, render
 from weir.http.serving import RECOGNISED, SMALL_BODY_BYTES
 from weir.model.problem import Forbidden, Unauthenticated
 from weir.model.scope import RANK
-from weir.service import Principal
-from weir.service.auth import DEVICE_MS
 
 SESSION_COOKIE = "weir_session"
 DEVICE_COOKIE = "weir_device"
@@ -68,19 +69,27 @@ def _nobody_asks(_good: bool) -> None:
     """A server that has one queue for all."""
 
 
-def _authenticate() -> Principal:
-    header = request.headers.get("Authorization")
+def credential_of(asked: Request) -> tuple[Literal["session", "token"], str]:
+    """Of which kind a request's credential is, and its secret. Raises Unauthenticated."""
+    header = asked.headers.get("Authorization")
     if header is not None:
         kind, _, secret = header.partition(" ")
         if kind.lower() != "bearer" or not 0 < len(secret) <= MAX_SECRET_CHARS:
             raise Unauthenticated("Authorization must be `Bearer` and an API token.")
-        return service().auth.authenticate_token(secret.strip(), origin())
-    secret = request.cookies.get(SESSION_COOKIE, "")
+        return "token", secret.strip()
+    secret = asked.cookies.get(SESSION_COOKIE, "")
     if not 0 < len(secret) <= MAX_SECRET_CHARS:
         raise Unauthenticated("Sign in first, or send an API token.")
-    principal = service().auth.authenticate_session(secret, origin())
+    return "session", secret
+
+
+def _authenticate() -> Principal:
+    via, secret = credential_of(request)
+    if via == "token":
+        return accounts().auth.authenticate_token(secret, origin())
+    principal = accounts().auth.authenticate_session(secret, origin())
     if request.method not in SAFE_METHODS:
-        service().auth.check_csrf(secret, request.headers.get("X-CSRF-Token", ""))
+        accounts().auth.check_csrf(secret, request.headers.get("X-CSRF-Token", ""))
     return principal
 
 
@@ -103,7 +112,7 @@ def guard(operations: dict[str, Operation]) -> None:
     refuse_foreign_origin()
     limit_body(operation)
     if operation.scope != PUBLIC:
-        caller = caller_of(request.environ, context().settings.trusted_proxies)
+        caller = caller_of(request.environ, settings().trusted_proxies)
         principal = g.principal = replace(authenticate(), caller=caller)
         if principal.must_change_password and request.endpoint not in _BEFORE_NEW_PASSWORD:
             raise Forbidden("Change your password first.", code="password-change-required")
@@ -117,7 +126,7 @@ def render_forbidden(problem: Forbidden) -> Response:
     by = g.get("principal")
     is_somebody = by is not None and permits(SIGNED_IN, by.scope) and not by.must_change_password
     if is_somebody and request.method not in SAFE_METHODS:
-        service().audit.refuse(by, f"{request.method} {request.path}", problem.code, problem.message)
+        accounts().audit.refuse(by, f"{request.method} {request.path}", problem.code, problem.message)
     return render(problem)
 
 
@@ -154,10 +163,11 @@ def check_body_type(operation: Operation) -> None:
         raise UnsupportedMediaType(f"The body must be {wanted}; its Content-Type says {given[:80]!r}.")
 
 
-def add_headers(response: Response) -> Response:
+def add_headers(response: Response, path: str) -> Response:
+    """What each answer has; `path` is what was asked for."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
-    if request.path.startswith(API_PREFIX):
+    if path.startswith(API_PREFIX):
         response.headers.setdefault("Cache-Control", "no-store")
     return response
 
@@ -189,4 +199,4 @@ def clear_session_cookie(response: Response) -> None:
 def protect(app: Flask, operations: dict[str, Operation]) -> None:
     app.before_request(lambda: guard(operations))
     app.register_error_handler(Forbidden, render_forbidden)
-    app.after_request(add_headers)
+    app.after_request(lambda response: add_headers(response, request.path))

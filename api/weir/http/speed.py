@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from weir.http.rendering import moment
+from weir.http.answers import moment
 from weir.service.speed import SpeedRun, SpeedTests
 from weir.stats.fanout import HEARTBEAT, event
 

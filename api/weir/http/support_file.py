@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from weir.accounts.principal import Principal
 from weir.diagnosis.figures import FIGURES
+from weir.http.answers import moment
 from weir.http.context import Context
 from weir.http.health import system_json
 from weir.http.rendering import (
@@ -17,14 +19,13 @@ from weir.http.rendering import (
     findings_answer,
     incident_answer,
     incidents_answer,
-    moment,
     object_diff_json,
     revision_json,
     state_json,
 )
 from weir.kinds import DECLARED
 from weir.model.problem import Problem
-from weir.service import Listing, ObjectDiff, Principal
+from weir.service import Listing, ObjectDiff
 from weir.service.support_file import Part
 
 Json = Any

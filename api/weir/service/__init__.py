@@ -17,8 +17,6 @@ from weir.service.types import (
     HistoryEntry,
     ObjectDiff,
     PendingView,
-    Principal,
-    SignedIn,
 )
 from weir.store import Listing, Page, Revision, Stored
 from weir.store.account_rows import AuditEntry, Session, Token, User
@@ -39,12 +37,10 @@ __all__ = [
     "ObjectDiff",
     "Page",
     "PendingView",
-    "Principal",
     "Revision",
     "Scope",
     "Service",
     "Session",
-    "SignedIn",
     "Stored",
     "Token",
     "User",

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weir.accounts.audit import AuditService
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.model.problem import Problem
-from weir.service.audit import AuditService
-from weir.service.permissions import requires
-from weir.service.types import Principal
 from weir.wire.client import AgentClient
 
 TEST_S = 25.0

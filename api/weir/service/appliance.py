@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from weir.service.audit import AuditService, entry_of
-from weir.service.permissions import requires
-from weir.service.types import Principal
+from weir.accounts.audit import AuditService, entry_of
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.wire.client import AgentClient
 
 TIMEOUT_S = 150.0

@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import weir
+from weir.accounts.audit import AuditService, entry_of
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.kinds import DECLARED
 from weir.model.codec import from_json, parse_kind
 from weir.model.document import Document
 from weir.model.moment import moment
 from weir.model.objects import ConfigObject
 from weir.model.problem import Finding, Invalid, Problem
-from weir.service.audit import AuditService, entry_of
 from weir.service.backup_secrets import BackupSecrets, holding, places_of
 from weir.service.configuration import ConfigService
 from weir.service.packed_edits import PackedEdits
-from weir.service.permissions import requires
-from weir.service.types import ABSENT, ANYTHING, Committed, Edit, Principal
+from weir.service.types import ABSENT, ANYTHING, Committed, Edit
 from weir.store.bodies import encode
 from weir.store.clock import wall_ms
 from weir.wire.client import AgentClient

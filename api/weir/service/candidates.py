@@ -13,18 +13,19 @@ from functools import partial
 from sqlite3 import Connection
 from typing import Any, Literal
 
+from weir.accounts.audit import AuditService, entry_of
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.kinds import DECLARED
 from weir.kinds.ordering import changes_to_move, last_positions
 from weir.model import tree
 from weir.model.document import POSITION_STEP, Change, Document
 from weir.model.objects import Kind
 from weir.model.problem import NotFound, PreconditionFailed, Unavailable
-from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
 from weir.service.configuration import ask_preview, no_room
 from weir.service.edits import changes_of, changes_to
 from weir.service.effects import Effects, Newest, PutOff
-from weir.service.permissions import requires
 from weir.service.plans import only_plans, require_plans
 from weir.service.request import Request
 from weir.service.running_document import MANY, Running
@@ -46,7 +47,6 @@ from weir.service.types import (
     Edit,
     Effect,
     ObjectDiff,
-    Principal,
 )
 from weir.store import ConfigStore, ReadTransaction, Stored, WriteTransaction, candidates, reading
 from weir.store.clock import wall_ms

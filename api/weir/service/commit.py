@@ -30,10 +30,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from weir.accounts.audit import AuditService, entry_of
+from weir.accounts.principal import Principal
 from weir.model.document import Change
 from weir.model.packed_changes import more_queues
 from weir.model.problem import ApplyFailed, Conflict, Problem, Unsupported
-from weir.service.audit import AuditService, entry_of
 from weir.service.own_way import Judged, OwnWay
 from weir.service.packed_edits import any_queue, more_queues_by
 from weir.service.plans import require_admin, require_plans
@@ -51,7 +52,7 @@ from weir.service.preparation import (
 from weir.service.request import Request, Timing, check_request
 from weir.service.running_document import MANY, Running, Trial
 from weir.service.turn import Turn
-from weir.service.types import Committed, Confirmation, Edit, Principal
+from weir.service.types import Committed, Confirmation, Edit
 from weir.store import ConfigStore, Pending, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.store.versions import AT_ONCE, ChangedVersions, line_of, lines_of

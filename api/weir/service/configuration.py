@@ -11,20 +11,21 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
+from weir.accounts.audit import AuditService, entry_of
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.kinds import DECLARED
 from weir.kinds.ordering import changes_to_move, last_positions
 from weir.model import codec, tree
 from weir.model.document import Change, Document
 from weir.model.objects import Kind, Queue
 from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem
-from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer, encoded, hash_of
 from weir.service.edits import changes_of, expected_changes_of, require_expected
-from weir.service.permissions import requires
 from weir.service.plans import require_own
 from weir.service.request import Request
 from weir.service.running_document import Running
-from weir.service.types import ANYTHING, Committed, Edit, PendingView, Principal
+from weir.service.types import ANYTHING, Committed, Edit, PendingView
 from weir.store import ConfigStore, Listing, Page, Pending, ReadTransaction, Stored, WriteTransaction
 from weir.store.clock import boot_id, boottime_ms, wall_ms
 from weir.wire.client import AgentClient

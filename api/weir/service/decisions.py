@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.kinds.firewall_rule import RAW
 from weir.model.address import parse_host, split_address
 from weir.model.document import Document
@@ -20,8 +22,6 @@ from weir.parts.firewall import FIREWALL
 from weir.parts.rule import PacketRule
 from weir.service.configuration import ConfigService
 from weir.service.deciders import Decider, configured_way, decider, mac_in_rules, names_in_rules, now_local
-from weir.service.permissions import requires
-from weir.service.types import Principal
 from weir.wire.client import AgentClient
 
 INPUT, FORWARD, OUTPUT = "input", "forward", "output"

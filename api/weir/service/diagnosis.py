@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.diagnosis.texts import AILMENTS, Remedy
 from weir.kinds.bounded_source import BoundedSource
 from weir.kinds.tuning import Tuning
 from weir.model.document import Change
 from weir.model.problem import Conflict, Invalid, NotFound, Problem
 from weir.service.commit import Committer
-from weir.service.permissions import requires
 from weir.service.request import Request
-from weir.service.types import Committed, Principal
+from weir.service.types import Committed
 from weir.store import ReadTransaction
 from weir.wire.client import AgentClient
 

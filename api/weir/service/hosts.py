@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from weir.service.permissions import requires
-from weir.service.types import Principal
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.wire.client import AgentClient
 
 

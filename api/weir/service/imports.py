@@ -17,6 +17,7 @@ from itertools import chain, islice
 from typing import Any
 
 from weir import formats
+from weir.accounts.principal import Principal
 from weir.formats import ImportReport, Line
 from weir.kinds import DECLARED
 from weir.memory import give_back_soon
@@ -25,7 +26,7 @@ from weir.model.objects import ConfigObject
 from weir.model.problem import Conflict, Finding, Invalid, NotFound, Unavailable
 from weir.service import Service
 from weir.service.packed_edits import PackedEdits
-from weir.service.types import ABSENT, ANYTHING, CandidateView, Committed, Edit, Principal
+from weir.service.types import ABSENT, ANYTHING, CandidateView, Committed, Edit
 
 LIFETIME_S = 3600
 MAX_REPORTS = 8

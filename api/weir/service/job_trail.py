@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from weir.accounts.audit import AuditService, entry
 from weir.loop import Loop
-from weir.service.audit import AuditService, entry
 from weir.wire.client import AgentClient
 
 FIRST_S, AGAIN_S = 10.0, 60.0

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from weir.service.permissions import requires
-from weir.service.types import Principal
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.wire.client import AgentClient
 
 

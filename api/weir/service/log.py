@@ -7,9 +7,9 @@ import threading
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.model.problem import Unavailable
-from weir.service.permissions import requires
-from weir.service.types import Principal
 from weir.wire.client import AgentClient
 
 READ_S = 20.0

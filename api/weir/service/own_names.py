@@ -1,26 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By which names the router is itself: where a security key may be added.
-
-What a request says of the host is only looked up among the configured names, so nobody adds a name by asking
-for it.
-"""
+"""By which names the router is itself, as it is configured."""
 
 from __future__ import annotations
-
-from collections.abc import Set
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from weir.kinds.certificate import Certificate
 from weir.kinds.identity import Identity, is_host_name
 from weir.kinds.management import Management, names_of
 from weir.model.document import Document
-from weir.model.problem import Conflict
-from weir.service.webauthn import Site
-
-LOCAL = "localhost"
-"""The visitor's own machine: a lab, or the near end of a tunnel. Browsers take keys there without TLS,
-too."""
 
 
 def own_names(document: Document) -> frozenset[str]:
@@ -29,47 +15,3 @@ def own_names(document: Document) -> frozenset[str]:
     found = document.of_kind("certificate").get(document.single(Management).certificate or "")
     names = (document.single(Identity).hostname, *(names_of(found) if isinstance(found, Certificate) else ()))
     return frozenset(name.lower() for name in names if name is not None and is_host_name(name))
-
-
-def site_of(scheme: str, host: str, names: Set[str]) -> Site:
-    """Of a browser that has the router open at `scheme://host`. Raises `Conflict` (`keys-not-offered`), which
-    says why there are no security keys and what to do."""
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        name = ""
-    if name != LOCAL:
-        _refuse_unnamed(name, names)
-        if scheme != "https":
-            raise _not_offered(f"browsers use security keys over HTTPS only; open https://{name}")
-    return Site(f"{scheme}://{host.lower()}", name)
-
-
-def _refuse_unnamed(name: str, names: Set[str]) -> None:
-    if name in names:
-        return
-    if names:
-        listed = " or ".join(f"https://{known}" for known in sorted(names)[:3])
-        todo = f"open {listed}, with a certificate that the browser trusts"
-    else:
-        todo = (
-            "give it a host name that your DNS leads to it (System > Identity) and a certificate for that "
-            "name which the browser trusts (System > Certificates, Management), and open it by that name"
-        )
-    if _is_address(name):
-        raise _not_offered(f"browsers use security keys with a name, not with the address {name}; {todo}")
-    raise _not_offered(
-        f"security keys are bound to a name of the router, and {name or 'this'} is none; {todo}"
-    )
-
-
-def _not_offered(text: str) -> Conflict:
-    return Conflict(text, code="keys-not-offered")
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True

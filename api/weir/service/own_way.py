@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from ipaddress import ip_address, ip_network
 
+from weir.accounts.principal import Caller, Principal
 from weir.kinds.ssh_key import SshKey
 from weir.kinds.ssh_server import SshServer
 from weir.model.document import Change, Document
@@ -20,8 +21,7 @@ from weir.parts.firewall import FIREWALL
 from weir.service.deciders import configured_way, now_local
 from weir.service.request import Request
 from weir.service.running_document import Running, Trial
-from weir.service.types import Principal
-from weir.service.way_in import HARMLESS, Caller, Seen, YourWay, compare, look
+from weir.service.way_in import HARMLESS, Seen, YourWay, compare, look
 from weir.wire.client import AgentClient
 
 _NAME = re.compile(r"SSH key (\S+) from (\S+)")

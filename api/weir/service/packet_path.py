@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from weir.accounts.audit import AuditService
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.model.address import parse_host, split_address
 from weir.model.document import Document
 from weir.model.objects import Kind
@@ -18,16 +21,13 @@ from weir.model.problem import Invalid, NotFound, Problem, Unavailable
 from weir.parts.decision import Members, Rules
 from weir.parts.firewall import FIREWALL
 from weir.service import path_proof
-from weir.service.audit import AuditService
 from weir.service.candidates import CandidateService
 from weir.service.configuration import ConfigService
 from weir.service.deciders import configured_way
 from weir.service.decisions import DecisionService
 from weir.service.path_answers import PathAsked, Predicted, Proved
 from weir.service.path_walk import Told, Walked, Way
-from weir.service.permissions import requires
 from weir.service.stats import StatsService
-from weir.service.types import Principal
 from weir.wire.client import AgentClient
 
 Json = dict[str, Any]

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
+from weir.accounts.permissions import NEEDED
+from weir.accounts.principal import Principal
 from weir.model.document import Change
 from weir.model.objects import Kind, Queue
 from weir.model.packed_changes import without_new_queues
 from weir.model.problem import Forbidden
 from weir.model.scope import RANK
-from weir.service.permissions import NEEDED
-from weir.service.types import Principal
 
 PLAN_KIND: Kind = "queue"
 PLAN = frozenset(

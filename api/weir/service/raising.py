@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from weir.accounts.audit import AuditService, entry_of
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.loop import Loop
 from weir.model.document import Change
 from weir.model.objects import Queue
 from weir.model.pair import Pair
 from weir.model.problem import Invalid, NotFound, Problem
 from weir.model.units import format_duration_ms, format_rate_exact
-from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
-from weir.service.permissions import requires
 from weir.service.request import Request
-from weir.service.types import Principal
 from weir.store import ConfigStore, ReadTransaction, WriteTransaction, raises
 from weir.store.clock import Deadline, boot_id, boottime_ms, wall_ms
 from weir.store.raises import Raise

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import builtins
 
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.model.document import Change
 from weir.model.objects import Kind
 from weir.service.commit import Committer
-from weir.service.permissions import requires
 from weir.service.request import Request
-from weir.service.types import Committed, Diff, HistoryEntry, ObjectDiff, Principal
+from weir.service.types import Committed, Diff, HistoryEntry, ObjectDiff
 from weir.store import ConfigStore, Revision
 
 

@@ -14,6 +14,9 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from weir.accounts.auth import AuthService
+from weir.accounts.passwords import check_rules
+from weir.accounts.principal import Principal
 from weir.kinds.identity import Identity, is_time_zone
 from weir.loop import Loop
 from weir.model.document import Document
@@ -22,12 +25,10 @@ from weir.model.objects import ConfigObject
 from weir.model.overhead import FRAME_BYTES
 from weir.model.problem import Conflict, Finding, Forbidden, Invalid, Problem
 from weir.model.reader import shown
-from weir.service.auth import AuthService
 from weir.service.configuration import ConfigService
 from weir.service.edits import changes_of
-from weir.service.passwords import check_rules
 from weir.service.presets import PRESETS, REVERSE_PATH, Choices, Made, Preset, default_routes, made_of
-from weir.service.types import Edit, ObjectDiff, Principal
+from weir.service.types import Edit, ObjectDiff
 from weir.wire.client import AgentClient
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,6 @@ LAN_ADDRESS = "192.168.88.1/24"
 POLL_S = 1.0
 WEIR = Principal(0, "weir", "admin", "local", "first-start", "local", 0)
 Json = dict[str, Any]
-NOTHING: Json = {"needed": False, "reason": None, "lan": None, "ports": [], "presets": []}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ class SetupService:
     def stop(self) -> None:
         self._preparing.stop()
 
-    def state(self, source: str) -> Json:
-        """What the wizard has to know: `ports` and the address so far. Nothing once there is an account."""
+    def state(self, source: str) -> Json | None:
+        """What the wizard has to know: `ports` and the address so far. None once there is an account."""
         if not self._auth.unclaimed():
-            return NOTHING
+            return None
         _require_near(source)
         ports = self._ports()
         with self._config.document(WEIR) as document:

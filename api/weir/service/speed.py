@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any, Literal
 
+from weir.accounts.audit import AuditService
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.model import tree
 from weir.model.problem import Conflict, NotFound, Problem
-from weir.service.audit import AuditService
 from weir.service.configuration import ConfigService
-from weir.service.permissions import requires
-from weir.service.types import Principal
 from weir.store.clock import wall_ms
 from weir.tools.speed import SPEED, STREAMS
 from weir.wire.client import AgentClient

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from weir.accounts import audit, passwords
+from weir.accounts.auth import make_token
+from weir.accounts.users import MAX_TOKENS_PER_USER
 from weir.model.problem import Conflict, Invalid, NotFound, Unauthenticated
-from weir.service import audit, passwords
-from weir.service.auth import make_token
 from weir.service.own_way import name_of
-from weir.service.users import MAX_TOKENS_PER_USER
 from weir.store.account_rows import Token, User
 from weir.store.account_writer import AccountWriter
 from weir.store.accounts import AccountStore

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.kinds import DECLARED
 from weir.model.objects import Kind
 from weir.model.problem import NotFound, Unavailable
-from weir.service.permissions import requires
-from weir.service.types import Principal
 from weir.wire.client import AgentClient
 
 MAX_KEPT = 20_000

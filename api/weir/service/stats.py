@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weir.accounts.principal import Principal
 from weir.loop import Loop
 from weir.model.problem import Problem
 from weir.service.drops import DropsService
@@ -24,7 +25,6 @@ from weir.service.lazy import once
 from weir.service.router_state import Router
 from weir.service.state_feed import Asked, StateFeed
 from weir.service.tree_drops import TreeDropsService
-from weir.service.types import Principal
 from weir.stats.absent import without_delays
 from weir.stats.fanout import Fanout, Stream, event
 from weir.wire.client import AgentClient

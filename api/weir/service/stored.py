@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from weir.accounts.audit import AuditService, entry_of
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.model.document import Change
 from weir.model.objects import ConfigObject
 from weir.model.problem import Unavailable
-from weir.service.audit import AuditService, entry_of
 from weir.service.commit import Committer
 from weir.service.daily import DailyCheck
 from weir.service.known import TIMEOUT_S, running_objects
-from weir.service.permissions import requires
 from weir.service.request import Request
 from weir.service.running_document import Running
-from weir.service.types import Committed, Diff, ObjectDiff, Principal
+from weir.service.types import Committed, Diff, ObjectDiff
 from weir.store import ConfigStore, Damage
 from weir.store.accounts import AccountStore
 from weir.store.rows import ChangeCounts

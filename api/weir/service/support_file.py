@@ -18,11 +18,11 @@ from typing import Any, cast
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import weir
+from weir.accounts.audit import AuditService, entry_of
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.model.moment import moment
 from weir.model.problem import Conflict, Problem
-from weir.service.audit import AuditService, entry_of
-from weir.service.permissions import requires
-from weir.service.types import Principal
 from weir.store.clock import wall_ms
 
 log = logging.getLogger("weir.support")

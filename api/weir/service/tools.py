@@ -9,12 +9,12 @@ import select
 from dataclasses import dataclass
 from typing import Any
 
+from weir.accounts.audit import AuditService
+from weir.accounts.permissions import Action, authorize, requires
+from weir.accounts.principal import Principal
 from weir.model.problem import Problem, Unavailable
 from weir.model.scope import Scope
-from weir.service.audit import AuditService
-from weir.service.permissions import Action, authorize, requires
 from weir.service.speed import SpeedTests
-from weir.service.types import Principal
 from weir.stats.fanout import event
 from weir.tools import TOOLS, Tool
 from weir.tools.tool import LINES

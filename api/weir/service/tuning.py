@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weir.service.permissions import requires
-from weir.service.types import Principal
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.wire.client import AgentClient
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from weir import x25519
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.kinds.secrets import place_of
 from weir.kinds.wireguard_peer import EVERYTHING, Client, WireguardPeer
 from weir.model.address import split_address
@@ -14,10 +16,9 @@ from weir.model.interface import Interface
 from weir.model.prefix import WIDTH, Prefix, parse_prefix
 from weir.model.problem import Invalid, PreconditionFailed, Unavailable
 from weir.service.configuration import ConfigService
-from weir.service.permissions import requires
 from weir.service.sealing import SealingService
 from weir.service.states import StateService
-from weir.service.types import Committed, Edit, Principal
+from weir.service.types import Committed, Edit
 
 KIND = "wireguard-peer"
 KEEPALIVE_S = 25

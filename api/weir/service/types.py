@@ -11,9 +11,8 @@ from weir.model.codec import to_json
 from weir.model.document import Change
 from weir.model.objects import ConfigObject, Kind
 from weir.model.problem import Finding
-from weir.model.scope import Scope
 from weir.service.field_changes import FieldChange, compare_objects
-from weir.service.way_in import Caller, YourWay
+from weir.service.way_in import YourWay
 from weir.store.candidates import Summary
 from weir.store.rows import ChangeCounts, Revision
 
@@ -21,24 +20,6 @@ ABSENT = "absent"
 """The edit expects that the object does not exist."""
 ANYTHING = "anything"
 """The edit does not care what is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """Who asks, proven by a credential: a session of the browser, an API token, or local access."""
-
-    user_id: int
-    username: str
-    scope: Scope
-    via: Literal["session", "token", "local"]
-    credential_id: str
-    source: str
-    authenticated_at_ms: int
-    must_change_password: bool = False
-    credential_name: str = ""
-    """What its token is called."""
-    caller: Caller | None = None
-    """Where the request comes from, as the router's own socket saw it; None: nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +164,3 @@ class HistoryEntry:
 
     revision: Revision
     diff: ObjectDiff
-
-
-@dataclass(frozen=True, slots=True)
-class SignedIn:
-    """`secret` and `device` go into the browser's cookies and nowhere else."""
-
-    principal: Principal
-    secret: str
-    csrf_token: str
-    must_change_password: bool
-    expires_at_ms: int
-    device: str

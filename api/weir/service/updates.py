@@ -11,11 +11,11 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
+from weir.accounts.audit import AuditService, entry_of
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.model.bundle import MAX_BUNDLE_BYTES, no_room, not_kept
 from weir.model.problem import Conflict, Invalid
-from weir.service.audit import AuditService, entry_of
-from weir.service.permissions import requires
-from weir.service.types import Principal
 from weir.wire.client import AgentClient
 
 log = logging.getLogger(__name__)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from weir.accounts.principal import Caller
 from weir.kinds.firewall_rule import RAW
 from weir.kinds.static_route import StaticRoute
 from weir.kinds.wireguard_peer import WireguardPeer
@@ -45,19 +46,6 @@ HARMLESS = frozenset[Kind](
 """What decides nothing about packets between a caller and the router. Of all other kinds it is not known."""
 _MADE = ("wireguard", "vxlan", "gre", "pppoe", "bridge", "bond", "vrf_table", "loopback")
 _LEARNT = ("addressing", "ipv6_addressing", "dhcpv6", "delegated", "pppoe", "disabled")
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Where a connection to the router came from, and to which of its addresses and TCP ports, as a socket of
-    the router saw it; with `is_repeated` as a program repeats what sshd saw. `unknown`: why that is not
-    known; then the rest says nothing."""
-
-    address: str = ""
-    reached: str = ""
-    port: int = 0
-    unknown: str = ""
-    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from dataclasses import fields, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.diagnosis.judged import clause
 from weir.diagnosis.line import Answer, judge
 from weir.diagnosis.measured import (
@@ -34,9 +36,7 @@ from weir.model.document import Document
 from weir.model.objects import Queue
 from weir.model.problem import Invalid, Problem
 from weir.service.configuration import ConfigService
-from weir.service.permissions import requires
 from weir.service.stats import StatsService
-from weir.service.types import Principal
 from weir.stats.absent import UNMEASURED
 from weir.wire.client import AgentClient
 

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from weir.model.limits import MAX_SEARCH_CHARS
 from weir.model.objects import Kind
 from weir.model.prefix import Prefix, parse_prefix
 from weir.model.problem import Invalid, Unavailable
@@ -34,7 +35,6 @@ SORT_COLUMNS = {
     "max_limit_download": "max_limit_download_bps",
 }
 MAX_LIMIT = 1000
-MAX_TEXT_CHARS = 200
 MAX_REMEMBERED = 256
 MAX_FEW = 1000
 
@@ -171,7 +171,7 @@ class Totals:
         """The first column of all rows."""
         at = head(connection)
         key = (query, *values)
-        small = all(not isinstance(value, str) or len(value) <= MAX_TEXT_CHARS for value in values)
+        small = all(not isinstance(value, str) or len(value) <= MAX_SEARCH_CHARS for value in values)
         with self._lock:
             if at > self._head:
                 self._head = at
@@ -222,8 +222,8 @@ def _conditions(
         parts.append("serial NOT IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(sorted(totals.damaged)))
     text = listing.text.strip()
-    if len(text) > MAX_TEXT_CHARS:
-        raise Invalid(f"the search text is longer than {MAX_TEXT_CHARS} characters", path="q")
+    if len(text) > MAX_SEARCH_CHARS:
+        raise Invalid(f"the search text is longer than {MAX_SEARCH_CHARS} characters", path="q")
     address = _address(text)
     if listing.ids is not None:
         source = "object_version INDEXED BY object_now"

@@ -107,3 +107,7 @@ export function messagesByField(problem: ApiProblem, fields?: readonly string[])
 /** What the router refuses once it would refuse again. */
 export const isRefused = (error: unknown): boolean =>
   error instanceof ApiProblem && error.status >= 400 && error.status < 500;
+
+/** While the API is being loaded it signs people in, and answers strangers nothing else. */
+export const isStarting = (error: unknown): boolean =>
+  error instanceof ApiProblem && error.code === "starting";

@@ -10,7 +10,7 @@ import { saidOnce } from "@/ui/format";
 import { say } from "@/ui/toast";
 import type { Window } from "@/ui/windows";
 import { api, need } from "./client";
-import { asProblem, isRefused } from "./problem";
+import { asProblem, isRefused, isStarting } from "./problem";
 import type { Interface, Kind, Pending, System } from "./types";
 
 /**
@@ -74,12 +74,18 @@ export const meQuery = queryOptions({
   retry: false,
 });
 
+/** Asked again until the API is loaded; otherwise once. */
+const whileStarting = {
+  retry: (_failures: number, error: Error) => isStarting(error),
+  retryDelay: 1000,
+};
+
 /** Whether the router is new; asked on the sign-in page only. */
 export const setupQuery = queryOptions({
   queryKey: ["setup"],
   queryFn: () => need(api.GET("/api/v1/setup")),
   staleTime: Infinity,
-  retry: false,
+  ...whileStarting,
 });
 
 /** The router's name, which the sign-in page may know (null: it is not told), and its notice. */
@@ -87,7 +93,7 @@ export const nameQuery = queryOptions({
   queryKey: ["name"],
   queryFn: () => need(api.GET("/api/v1/system/name")),
   staleTime: 60_000,
-  retry: false,
+  ...whileStarting,
 });
 
 async function fetchSystem(): Promise<System> {

@@ -7,12 +7,12 @@ from typing import Any
 
 from flask import Response, request
 
-from weir.formats import qr
-from weir.http.context import context, me, service
+from weir.accounts.webauthn import KeyAnswer
+from weir.http.answers import moment
+from weir.http.context import accounts, context, me, service
 from weir.http.endpoint import PUBLIC, SIGNED_IN, Resource, answer
-from weir.http.rendering import moment
 from weir.http.resources.users import user_json
-from weir.http.schemas import accounts
+from weir.http.schemas import accounts as shapes
 from weir.http.security import (
     DEVICE_COOKIE,
     MAX_SECRET_CHARS,
@@ -23,7 +23,6 @@ from weir.http.security import (
     set_session_cookie,
 )
 from weir.model.problem import Forbidden
-from weir.service.webauthn import KeyAnswer
 
 resource = Resource(
     "auth", "Sign in with a session cookie (browser) or send an API token as `Authorization: Bearer`."
@@ -31,7 +30,7 @@ resource = Resource(
 
 
 @resource.operation(
-    "POST", "/auth/sign-in", scope=PUBLIC, body=accounts.SignInInput, answers=accounts.SignInAnswer
+    "POST", "/auth/sign-in", scope=PUBLIC, body=shapes.SignInInput, answers=shapes.SignInAnswer
 )
 def sign_in(body: dict[str, Any]) -> Response:
     """Start a session
@@ -44,10 +43,10 @@ def sign_in(body: dict[str, Any]) -> Response:
     agent = request.headers.get("User-Agent", "")[:255]
     device = request.cookies.get(DEVICE_COOKIE, "")[:MAX_SECRET_CHARS]
     second = KeyAnswer(**body["key"]) if "key" in body else body.get("code", "")
-    signed = service().auth.sign_in(body["username"], body["password"], origin(), agent, device, second)
+    signed = accounts().auth.sign_in(body["username"], body["password"], origin(), agent, device, second)
     response = answer(
         {
-            "user": user_json(service().users.get(signed.principal, signed.principal.username)),
+            "user": user_json(accounts().auth.account(signed.principal)),
             "must_change_password": signed.must_change_password,
             "csrf_token": signed.csrf_token,
         }
@@ -58,7 +57,7 @@ def sign_in(body: dict[str, Any]) -> Response:
 
 
 @resource.operation(
-    "POST", "/auth/ssh", scope=PUBLIC, body=accounts.SshSignInInput, answers=accounts.SshSignInAnswer
+    "POST", "/auth/ssh", scope=PUBLIC, body=shapes.SshSignInInput, answers=shapes.SshSignInAnswer
 )
 def sign_in_by_ssh(body: dict[str, Any]) -> Response:
     """Get the token of an SSH session
@@ -74,13 +73,13 @@ def sign_in_by_ssh(body: dict[str, Any]) -> Response:
 @resource.operation("POST", "/auth/sign-out", scope=SIGNED_IN, status=204)
 def sign_out() -> Response:
     """End this session"""
-    service().auth.sign_out(me())
+    accounts().auth.sign_out(me())
     response = answer(None, 204)
     clear_session_cookie(response)
     return response
 
 
-@resource.operation("GET", "/auth/me", scope=SIGNED_IN, answers=accounts.Me)
+@resource.operation("GET", "/auth/me", scope=SIGNED_IN, answers=shapes.Me)
 def show_me() -> Response:
     """Who is signed in"""
     principal = me()
@@ -91,22 +90,22 @@ def show_me() -> Response:
             "scope": principal.scope,
             "via": principal.via,
             "must_change_password": principal.must_change_password,
-            "csrf_token": service().auth.csrf_token(secret) if secret else None,
+            "csrf_token": accounts().auth.csrf_token(secret) if secret else None,
         }
     )
 
 
-@resource.operation("POST", "/auth/password", scope=SIGNED_IN, body=accounts.PasswordInput, status=204)
+@resource.operation("POST", "/auth/password", scope=SIGNED_IN, body=shapes.PasswordInput, status=204)
 def change_password(body: dict[str, Any]) -> Response:
     """Change your password
 
     Your other sessions end.
     """
-    service().auth.change_password(me(), body["old_password"], body["new_password"])
+    accounts().auth.change_password(me(), body["old_password"], body["new_password"])
     return answer(None, 204)
 
 
-@resource.operation("GET", "/auth/second-factor", scope=SIGNED_IN, answers=accounts.SecondFactor)
+@resource.operation("GET", "/auth/second-factor", scope=SIGNED_IN, answers=shapes.SecondFactor)
 def get_second_factor() -> Response:
     """Whether you sign in with a second factor"""
     found = service().second_factor.get(me())
@@ -115,12 +114,14 @@ def get_second_factor() -> Response:
     return answer({"since": moment(since_ms), "app": has_app, "recovery_codes_left": left})
 
 
-@resource.operation("POST", "/auth/second-factor/offer", scope=SIGNED_IN, answers=accounts.SecondFactorOffer)
+@resource.operation("POST", "/auth/second-factor/offer", scope=SIGNED_IN, answers=shapes.SecondFactorOffer)
 def offer_second_factor() -> Response:
     """Make a secret for an authenticator app
 
     Nothing changes until a code of the app is sent with it.
     """
+    from weir.formats import qr  # Not before: who signs in needs no picture.
+
     name = context().stats.router.system_answer.get("hostname") or "router"
     offer = service().second_factor.offer(me(), f"Weir {name}")
     return answer({"secret": offer.secret, "uri": offer.uri, "qr_svg": qr.svg_of(offer.uri)})
@@ -130,8 +131,8 @@ def offer_second_factor() -> Response:
     "PUT",
     "/auth/second-factor",
     scope=SIGNED_IN,
-    body=accounts.SecondFactorInput,
-    answers=accounts.RecoveryCodes,
+    body=shapes.SecondFactorInput,
+    answers=shapes.RecoveryCodes,
 )
 def begin_second_factor(body: dict[str, Any]) -> Response:
     """Sign in with an authenticator app from now on
@@ -143,7 +144,7 @@ def begin_second_factor(body: dict[str, Any]) -> Response:
 
 
 @resource.operation(
-    "POST", "/auth/second-factor/remove", scope=SIGNED_IN, body=accounts.PasswordProof, status=204
+    "POST", "/auth/second-factor/remove", scope=SIGNED_IN, body=shapes.PasswordProof, status=204
 )
 def remove_second_factor(body: dict[str, Any]) -> Response:
     """Remove the authenticator app
@@ -154,11 +155,11 @@ def remove_second_factor(body: dict[str, Any]) -> Response:
     return answer(None, 204)
 
 
-@resource.operation("GET", "/auth/sessions", scope=SIGNED_IN, answers=accounts.SessionList)
+@resource.operation("GET", "/auth/sessions", scope=SIGNED_IN, answers=shapes.SessionList)
 def list_sessions() -> Response:
     """Your sessions"""
     principal = me()
-    sessions = service().auth.sessions(principal)[:1000]
+    sessions = accounts().auth.sessions(principal)[:1000]
     return answer(
         {
             "items": [
@@ -180,5 +181,5 @@ def list_sessions() -> Response:
 @resource.operation("DELETE", "/auth/sessions/<string(maxlength=64):session_id>", scope=SIGNED_IN, status=204)
 def end_session(session_id: str) -> Response:
     """End one of your sessions"""
-    service().auth.end_session(me(), session_id)
+    accounts().auth.end_session(me(), session_id)
     return answer(None, 204)

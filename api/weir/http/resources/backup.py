@@ -8,9 +8,10 @@ from urllib.parse import unquote
 
 from flask import Response, request
 
+from weir.http.answers import findings_json
 from weir.http.context import context, me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Resource, answer
-from weir.http.rendering import committed_json, findings_json
+from weir.http.rendering import committed_json
 from weir.http.schemas import backup, changes
 
 resource = Resource("backup", "The whole configuration as one file, and back. Accounts are never in it.")

@@ -8,19 +8,18 @@ from typing import Any
 from flask import Response
 
 from weir.http import bulk, editing
-from weir.http.caller import your_way_json
+from weir.http.answers import findings_json, read_number
 from weir.http.context import me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, SUPPORT, Resource, answer
 from weir.http.rendering import (
     candidate_json,
     committed_json,
     diff_page,
-    findings_json,
     kernel_json,
     other_json,
     pending_answer,
-    read_number,
     staged_diff_json,
+    your_way_json,
 )
 from weir.http.schemas import changes
 from weir.model import codec

@@ -8,6 +8,7 @@ from typing import Any
 
 from flask import Response
 
+from weir.http.answers import moment
 from weir.http.context import context, me, service
 from weir.http.endpoint import ADMIN, READ, SUPPORT, WRITE, Resource, answer
 from weir.http.rendering import (
@@ -17,7 +18,6 @@ from weir.http.rendering import (
     incidents_answer,
     log_answer,
     marks_answer,
-    moment,
     trial_answer,
     why_answer,
 )

@@ -8,9 +8,9 @@ from typing import Any
 
 from flask import Response
 
+from weir.http.answers import page_of
 from weir.http.context import me, service
 from weir.http.endpoint import READ, Resource, answer
-from weir.http.rendering import page_of
 from weir.http.schemas import hosts
 from weir.model.document import Document
 from weir.service.hosts import Host

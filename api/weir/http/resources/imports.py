@@ -9,9 +9,10 @@ from typing import Any
 from flask import Response
 
 from weir.http import editing, uploads
+from weir.http.answers import findings_json, moment
 from weir.http.context import context, me
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, WRITE, Resource, answer
-from weir.http.rendering import candidate_json, committed_json, findings_json, kernel_json, moment
+from weir.http.rendering import candidate_json, committed_json, kernel_json
 from weir.http.schemas import changes, imports
 from weir.service.imports import Report
 

@@ -10,10 +10,11 @@ from typing import Any
 from flask import Response
 
 from weir.http import bulk, editing
+from weir.http.answers import findings_json
 from weir.http.configuring import ConfigResource
 from weir.http.context import me, service
 from weir.http.endpoint import LARGE_BODY_BYTES, READ, SUPPORT, WRITE, SchemaType, answer
-from weir.http.rendering import explanation_json, findings_json, object_json, state_json
+from weir.http.rendering import explanation_json, object_json, state_json
 from weir.http.schemas import changes, explanation, paging
 from weir.http.schemas.kinds import Schemas, schemas_of
 from weir.kinds import DECLARED

@@ -7,9 +7,9 @@ from typing import Any
 
 from flask import Response
 
+from weir.http.answers import moment, read_number
 from weir.http.context import me, service
 from weir.http.endpoint import READ, Resource, answer
-from weir.http.rendering import moment, read_number
 from weir.http.schemas import leases
 from weir.service.leases import GivenLease
 

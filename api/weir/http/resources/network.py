@@ -8,11 +8,11 @@ from typing import Any
 from flask import Response
 
 from weir.http import editing
+from weir.http.answers import page_of
 from weir.http.context import context, me, service
 from weir.http.endpoint import answer
 from weir.http.interfaces import interface_json, interface_page
 from weir.http.listing import found_among
-from weir.http.rendering import page_of
 from weir.http.resources.kinds import resource_of, with_warnings
 from weir.http.schemas import network
 from weir.model.builtin import BUILTIN_QUEUE_TYPES

@@ -9,17 +9,11 @@ from typing import Any
 from flask import Response
 
 from weir.http import editing
+from weir.http.answers import findings_json, read_number
 from weir.http.context import me, service
 from weir.http.endpoint import READ, answer
 from weir.http.ranking import is_live, live_page
-from weir.http.rendering import (
-    field_change_json,
-    findings_json,
-    object_json,
-    read_number,
-    revision_json,
-    staged_json,
-)
+from weir.http.rendering import field_change_json, object_json, revision_json, staged_json
 from weir.http.resources.kinds import resource_of
 from weir.http.schemas import changes, paging, queue
 from weir.model import tree

@@ -7,9 +7,9 @@ from typing import Any
 
 from flask import Response
 
+from weir.http.answers import moment
 from weir.http.context import me, service
 from weir.http.endpoint import READ, SUPPORT, Resource, answer
-from weir.http.rendering import moment
 from weir.http.schemas import raises
 from weir.model.pair import Pair
 from weir.service.raising import RaiseView

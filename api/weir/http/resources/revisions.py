@@ -7,9 +7,10 @@ from typing import Any
 
 from flask import Response
 
+from weir.http.answers import read_number
 from weir.http.context import me, service
 from weir.http.endpoint import READ, WRITE, Resource, answer
-from weir.http.rendering import committed_json, diff_page, object_diff_json, read_number, revision_json
+from weir.http.rendering import committed_json, diff_page, object_diff_json, revision_json
 from weir.http.schemas import changes, paging
 
 resource = Resource("revisions", "Every configuration that was in force, by number.")

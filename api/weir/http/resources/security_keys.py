@@ -8,17 +8,17 @@ from typing import Any
 from flask import Response, request
 
 from weir import signatures
+from weir.accounts.challenges import LIFE_S
+from weir.accounts.webauthn import NewKey
+from weir.http.answers import moment
 from weir.http.context import me, service
 from weir.http.endpoint import ADMIN, PUBLIC, SIGNED_IN, Resource, answer
-from weir.http.rendering import moment
 from weir.http.resources.users import USER
 from weir.http.schemas import accounts
 from weir.http.schemas import security_keys as shapes
 from weir.http.schemas.security_keys import bytes_text
 from weir.http.security import DEVICE_COOKIE, MAX_SECRET_CHARS, origin
 from weir.model.problem import Conflict
-from weir.service.challenges import LIFE_S
-from weir.service.webauthn import NewKey
 from weir.store.account_rows import SecurityKey
 
 resource = Resource(

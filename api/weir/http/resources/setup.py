@@ -7,9 +7,10 @@ from typing import Any
 
 from flask import Response
 
-from weir.http.context import context, me, service
+from weir.http.answers import NO_SETUP, findings_json
+from weir.http.context import me, service, settings
 from weir.http.endpoint import ADMIN, PUBLIC, Resource, answer
-from weir.http.rendering import findings_json, object_diff_json
+from weir.http.rendering import object_diff_json
 from weir.http.schemas import setup, updates
 from weir.http.security import origin
 from weir.model.address import parse_host
@@ -17,7 +18,7 @@ from weir.model.codec import from_json
 from weir.model.interface import Interface
 from weir.model.problem import Invalid, Unsupported
 from weir.service.presets import Choices, Network, Uplink
-from weir.service.setup import NOTHING, Wishes
+from weir.service.setup import Wishes
 
 resource = Resource("setup", "The first setup of a new router, factory reset, power.")
 
@@ -28,7 +29,7 @@ def get_setup() -> Response:
 
     Answered to the router's own networks only while it waits.
     """
-    return answer(service().setup.state(origin()) if context().settings.first_setup else NOTHING)
+    return answer((settings().first_setup and service().setup.state(origin())) or NO_SETUP)
 
 
 @resource.operation(
@@ -92,7 +93,7 @@ def power_off() -> Response:
 
 
 def _require_first_setup() -> None:
-    if not context().settings.first_setup:
+    if not settings().first_setup:
         raise Unsupported("accounts of this router are not made in the browser", code="no-setup")
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from flask import Response
 
+from weir.http.answers import moment, read_number
 from weir.http.context import context, me, service
 from weir.http.endpoint import ADMIN, PUBLIC, READ, Resource, answer
 from weir.http.health import system_json
-from weir.http.rendering import committed_json, diff_page, moment, read_number
+from weir.http.rendering import committed_json, diff_page
 from weir.http.schemas import accounts, changes, paging, system
 from weir.http.security import origin
 from weir.service.setup import is_near

@@ -8,9 +8,9 @@ from typing import Any
 
 from flask import Response, request
 
+from weir.http.answers import moment
 from weir.http.context import me, service
 from weir.http.endpoint import READ, SUPPORT, Resource, answer
-from weir.http.rendering import moment
 from weir.http.running import RunStream
 from weir.http.schemas import tools
 from weir.http.schemas.kinds import group_input

@@ -8,8 +8,8 @@ from typing import Any
 
 from marshmallow import fields
 
+from weir.http.answers import findings_json
 from weir.http.context import me, service
-from weir.http.rendering import findings_json
 from weir.http.resources.kinds import resource_of, with_warnings
 from weir.http.schemas import tuning
 from weir.http.schemas.kinds import schemas_of

@@ -7,9 +7,9 @@ from typing import Any
 
 from flask import Response, request
 
+from weir.http.answers import moment
 from weir.http.context import me, service
 from weir.http.endpoint import ADMIN, READ, Resource, answer
-from weir.http.rendering import moment
 from weir.http.schemas import updates
 from weir.model.bundle import MAX_BUNDLE_BYTES
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from flask import Response
 
+from weir.http.answers import moment, page_of
 from weir.http.context import me, service
 from weir.http.endpoint import ADMIN, SIGNED_IN, Resource, answer
-from weir.http.rendering import moment, page_of
 from weir.http.schemas import accounts
 from weir.http.schemas.paging import Page
-from weir.service import Token, User
+from weir.store.account_rows import Token, User
 
 resource = Resource(
     "users",

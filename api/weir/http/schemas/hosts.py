@@ -7,14 +7,14 @@ from marshmallow import fields
 
 from weir.http.schemas.base import Answer, Text, one_of
 from weir.http.schemas.paging import Page
-from weir.store.listing import MAX_TEXT_CHARS
+from weir.model.limits import MAX_SEARCH_CHARS
 
 STATES = ("reachable", "stale", "asking", "failed", "permanent")
 
 
 class HostsQuery(Page):
     q = Text(
-        max_length=MAX_TEXT_CHARS,
+        max_length=MAX_SEARCH_CHARS,
         metadata={"description": "Part of interface, MAC, address or name; or a whole address or prefix."},
     )
 

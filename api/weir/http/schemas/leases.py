@@ -7,11 +7,11 @@ from marshmallow import fields
 
 from weir.http.schemas.base import Answer, Text, one_of
 from weir.http.schemas.paging import Page
-from weir.store.listing import MAX_TEXT_CHARS
+from weir.model.limits import MAX_SEARCH_CHARS
 
 
 class LeasesQuery(Page):
-    q = Text(max_length=MAX_TEXT_CHARS, metadata={"description": "Part of address, MAC or host name."})
+    q = Text(max_length=MAX_SEARCH_CHARS, metadata={"description": "Part of address, MAC or host name."})
 
 
 class GivenLease(Answer):

@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import fields, post_load
 
 from weir.http.schemas.base import Input, QueryFlag, QueryInteger, Text, one_of
-from weir.store.listing import MAX_TEXT_CHARS
+from weir.model.limits import MAX_SEARCH_CHARS
 
 MAX_LIMIT = 1000
 _FINDS = "Part of id, name or comment; an address or prefix finds what has a field that covers it."
@@ -41,11 +41,11 @@ class Page(Query):
 class Found(Page):
     """Of the objects of a kind."""
 
-    q = Text(max_length=MAX_TEXT_CHARS, metadata={"description": _FINDS})
+    q = Text(max_length=MAX_SEARCH_CHARS, metadata={"description": _FINDS})
 
 
 class SearchQuery(Query):
-    q = Text(min_length=1, max_length=MAX_TEXT_CHARS, required=True, metadata={"description": _FINDS})
+    q = Text(min_length=1, max_length=MAX_SEARCH_CHARS, required=True, metadata={"description": _FINDS})
     limit = QueryInteger(1, 100, load_default=10, metadata={"description": "The most objects of each kind."})
     kind = Text(max_length=63, metadata={"description": "Of this kind only."})
     cursor = Text(
@@ -99,7 +99,7 @@ class QueueQuery(Page):
     offset = QueryInteger(0, 10_000_000, metadata={"description": "Instead of a cursor, to jump."})
     sort = one_of(*QUEUE_SORTS, *("-" + key for key in QUEUE_SORTS), load_default="position")
     q = Text(
-        max_length=MAX_TEXT_CHARS,
+        max_length=MAX_SEARCH_CHARS,
         metadata={
             "description": "Part of name, comment or id; an address finds the queues that cover it, a prefix "
             "also those inside it."

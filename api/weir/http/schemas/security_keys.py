@@ -10,8 +10,8 @@ from typing import Any
 from marshmallow import fields, validate
 
 from weir import signatures
+from weir.accounts import webauthn
 from weir.http.schemas.base import Answer, Input, Text, Whole
-from weir.service import webauthn
 
 NAME_PATTERN = r"^\S(.*\S)?$"
 _BASE64URL = r"^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-]{2,3})?$"

@@ -20,7 +20,6 @@ from typing import Any
 from gunicorn.http import wsgi
 from gunicorn.workers import base
 
-from weir import memory
 from weir.http.refusals import FAILED
 from weir.http.serving import REACHED, RECOGNISED, STREAM
 from weir.http.serving.connection import Connection
@@ -50,7 +49,6 @@ class Worker(base.Worker):  # type: ignore[misc]  # gunicorn has no types
         super().init_process()
 
     def run(self) -> None:
-        memory.keep_trimmed()
         for listener in self.sockets:
             listener.setblocking(False)
         self._server = self.sockets[0].getsockname()

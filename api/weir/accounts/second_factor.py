@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an account signs in with beside its password: the code of an app, or a recovery code. Security keys
-are `weir.service.security_keys`.
+are `weir.accounts.security_keys`.
 
-A code is good once (RFC 6238, section 5.2). Wrong ones count as wrong passwords do (`weir.service.throttle`).
+A code is good once (RFC 6238, section 5.2). Wrong ones count as wrong passwords do
+(`weir.accounts.throttle`).
 API tokens need none, and neither does the console: who stands at the router can take it away.
 """
 
@@ -10,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weir.accounts import audit, passwords, throttle, totp
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
+from weir.accounts.proof import need_session, prove_password
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
-from weir.service import audit, passwords, throttle, totp
-from weir.service.permissions import requires
-from weir.service.proof import need_session, prove_password
-from weir.service.types import Principal
 from weir.store.account_rows import SecondFactor
 from weir.store.account_writer import AccountWriter
 from weir.store.accounts import AccountStore

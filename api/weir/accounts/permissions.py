@@ -7,9 +7,9 @@ import functools
 from collections.abc import Callable
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
+from weir.accounts.principal import Principal
 from weir.model.problem import Forbidden
 from weir.model.scope import RANK, Scope
-from weir.service.types import Principal
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,12 +7,12 @@ import builtins
 import re
 from collections.abc import Callable
 
+from weir.accounts import audit, passwords
+from weir.accounts.auth import make_token
+from weir.accounts.permissions import authorize, requires
+from weir.accounts.principal import Principal
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound
 from weir.model.scope import RANK, SCOPES, Scope
-from weir.service import audit, passwords
-from weir.service.auth import make_token
-from weir.service.permissions import authorize, requires
-from weir.service.types import Principal
 from weir.store.account_rows import Token, User
 from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms

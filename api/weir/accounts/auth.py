@@ -15,16 +15,16 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Literal
 
+from weir.accounts import audit, passwords, throttle
+from weir.accounts.challenges import Challenges
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal, SignedIn
+from weir.accounts.proof import need_session, prove_password
+from weir.accounts.second_factor import take_code
+from weir.accounts.security_keys import KeyRequest, request_key, take_key
+from weir.accounts.webauthn import KeyAnswer
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Problem, Throttled, Unauthenticated
 from weir.model.scope import RANK, Scope
-from weir.service import audit, passwords, throttle
-from weir.service.challenges import Challenges
-from weir.service.permissions import requires
-from weir.service.proof import need_session, prove_password
-from weir.service.second_factor import take_code
-from weir.service.security_keys import KeyRequest, request_key, take_key
-from weir.service.types import Principal, SignedIn
-from weir.service.webauthn import KeyAnswer
 from weir.store.account_rows import Session, Token, User
 from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms
@@ -212,6 +212,15 @@ class AuthService:
         found = _principal(user, lower_of(token.scope, user.scope), "token", token.id, source, now_ms)
         return replace(found, credential_name=token.name)
 
+    def is_good(self, via: Literal["session", "token"], secret: str) -> bool:
+        """Whether this is the secret of a credential that is good now; looking does not count as using it."""
+        digest, now_ms = passwords.hash_secret(secret), wall_ms()
+        if via == "session":
+            session = self._store.session(digest)
+            return session is not None and _session_is_good(*session, now_ms)
+        token = self._store.token(digest)
+        return token is not None and _token_is_good(*token, now_ms)
+
     def still_good(self, credential: tuple[str, str]) -> bool:
         """Whether a principal's (`via`, `credential_id`) is good now, for a request that goes on for long.
 
@@ -239,6 +248,14 @@ class AuthService:
         expected = self.csrf_token(secret).encode("ascii")
         if not hmac.compare_digest(expected, header.encode("utf-8", "surrogatepass")):
             raise Forbidden("the X-CSRF-Token header does not fit the session", code="csrf")
+
+    @requires("self")
+    def account(self, by: Principal) -> User:
+        """One's own. Raises `NotFound` when it was removed meanwhile."""
+        found = self._store.user_by_id(by.user_id)
+        if found is None:
+            raise NotFound("this account is gone", path="username")
+        return found
 
     @requires("self")
     def sign_out(self, by: Principal) -> None:

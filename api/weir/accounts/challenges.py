@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from weir.service.webauthn import CHALLENGE_BYTES, Site, Unfit, read_client_data
+from weir.accounts.webauthn import CHALLENGE_BYTES, Site, Unfit, read_client_data
 
 LIFE_S = 120
 SIGN_IN = "sign-in"

@@ -7,17 +7,14 @@ import builtins
 import logging
 import threading
 import time
-from dataclasses import replace
 
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
 from weir.model.problem import Problem
-from weir.service.permissions import requires
-from weir.service.types import Principal
 from weir.store.account_rows import AuditEntry
 from weir.store.account_writer import AccountWriter
 from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms
-from weir.store.configuration import ConfigStore
-from weir.store.transaction import ROLLBACK_TIMER
 
 log = logging.getLogger("weir.audit")
 
@@ -25,8 +22,6 @@ MAX_TEXT_CHARS = 500
 REFUSAL_S = 60.0
 MOST_REFUSALS = 100
 """Different ones, in that time."""
-MOST_FOLLOWED = 100
-"""Of what others wrote between two looks; the agent writes one revision at a time."""
 
 
 class AuditService:
@@ -70,16 +65,6 @@ class AuditService:
                 writer.record(entry)
         except Problem as problem:
             log.error("audit entry not stored (%s): %s", problem, _line(entry))
-
-
-def note_timer(store: ConfigStore, audit: AuditService, after: int, until: int) -> None:
-    """Note what the agent's rollback timer wrote in (after, until]: the agent has no accounts to write to."""
-    for revision in store.revisions(until + 1, min(until - after, MOST_FOLLOWED)):
-        if revision.kind != "rollback" or revision.author != ROLLBACK_TIMER or revision.number <= after:
-            continue
-        subject = f"revision {revision.number}"
-        made = entry(ROLLBACK_TIMER, "agent", "", "config.rollback", subject, detail=revision.message)
-        audit.note(replace(made, at_ms=revision.created_at_ms))
 
 
 def entry_of(by: Principal, action: str, subject: str, outcome: str = "ok", detail: str = "") -> AuditEntry:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from weir.accounts import audit, passwords, throttle
+from weir.accounts.principal import Principal
 from weir.model.problem import Forbidden
-from weir.service import audit, passwords, throttle
-from weir.service.types import Principal
 from weir.store.accounts import AccountStore
 from weir.store.clock import wall_ms
 

@@ -10,19 +10,17 @@ from __future__ import annotations
 import builtins
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
-from weir.model.document import Document
+from weir.accounts import audit, second_factor, throttle
+from weir.accounts.challenges import SIGN_IN, Challenges
+from weir.accounts.permissions import requires
+from weir.accounts.principal import Principal
+from weir.accounts.proof import need_session, prove_password
+from weir.accounts.sites import site_of
+from weir.accounts.webauthn import KeyAnswer, Known, NewKey, Site, Unfit, check_answer, check_new, is_next
 from weir.model.problem import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
-from weir.service import audit, second_factor, throttle
-from weir.service.challenges import SIGN_IN, Challenges
-from weir.service.own_names import own_names, site_of
-from weir.service.permissions import requires
-from weir.service.proof import need_session, prove_password
-from weir.service.types import Principal
-from weir.service.webauthn import KeyAnswer, Known, NewKey, Site, Unfit, check_answer, check_new, is_next
 from weir.store.account_rows import SecurityKey, User
 from weir.store.account_writer import AccountWriter
 from weir.store.accounts import AccountStore
@@ -52,17 +50,17 @@ class KeyRequest:
 
 
 class SecurityKeyService:
-    """Each account's own, and others' for administrators. `document` is the running configuration."""
+    """Each account's own, and others' for administrators. `names`: by which the router is itself."""
 
     def __init__(
         self,
         store: AccountStore,
         challenges: Challenges,
-        document: Callable[[], AbstractContextManager[Document]],
+        names: Callable[[], Set[str]],
     ) -> None:
         self._store = store
         self._challenges = challenges
-        self._document = document
+        self._names = names
 
     @requires("self")
     def list(self, by: Principal) -> builtins.list[SecurityKey]:
@@ -73,9 +71,7 @@ class SecurityKeyService:
     def site(self, _by: Principal, scheme: str, host: str) -> Site:
         """Where a key that is added here would answer. Raises `Conflict` (`keys-not-offered`) with what to
         do."""
-        with self._document() as document:
-            names = own_names(document)
-        return site_of(scheme, host, names)
+        return site_of(scheme, host, self._names())
 
     @requires("self")
     def offer(self, by: Principal, password: str, scheme: str, host: str) -> KeyOffer:
