@@ -90,6 +90,16 @@ def test_who_is_signed_in_waits_for_the_rest_which_begins_then(
     assert client.get("/api/v1/auth/me").status_code == 200
 
 
+@pytest.mark.parametrize(("headers", "status"), [({}, 200), ({"X-Forwarded-For": "192.0.2.1"}, 503)])
+def test_a_program_of_the_router_waits_and_who_comes_by_the_proxy_does_not(
+    opening: Opening, headers: dict[str, str], status: int
+) -> None:
+    opening.begin()
+    here = {"REMOTE_ADDR": "127.0.0.1"}
+    answer = Client(opening).get("/api/v1/system/live", headers=headers, environ_overrides=here)
+    assert answer.status_code == status
+
+
 def test_a_new_router_says_nothing_of_its_setup_before_it_knows(tmp_path: Path) -> None:
     settings = Settings(tmp_path / "weir.db", tmp_path / "agent.sock", first_setup=True)
     new = Opening(settings, lambda: None)

@@ -3,8 +3,9 @@
 
 Pages, signing in and whether the router waits for its first setup are served by a small application that is
 there a third of a second's work after the process began. Meanwhile the whole one is loaded, which takes three
-times as long (docs/adr/0281). Who is signed in waits for it; all others are told to ask again, as they would
-hold the threads that signing in needs.
+times as long (docs/adr/0281). Who is signed in waits for it, and so do programs of the router itself, such as
+the shell of an SSH session; all others are told to ask again, as they would hold the threads that signing in
+needs.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class Opening:
             return self._door
         if operation == SETUP and not self._waits_for_setup():
             return security.add_headers(answer(NO_SETUP), asked.path)
-        if self._is_known(asked):
+        if _is_a_program_here(asked) or self._is_known(asked):
             self._is_wanted.set()
             if self._is_loaded.wait(PATIENCE_S) and self._whole is not None:
                 return self._whole
@@ -117,3 +118,8 @@ class Opening:
             return self._accounts.auth.is_good(*security.credential_of(asked))
         except Problem:
             return False
+
+
+def _is_a_program_here(asked: Request) -> bool:
+    """Whether a request comes from the router itself and not by its proxy, which says whose it brings."""
+    return asked.remote_addr in ("127.0.0.1", "::1") and "X-Forwarded-For" not in asked.headers
