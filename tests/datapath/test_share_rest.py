@@ -18,7 +18,9 @@ from weir.adapters.datapath import Datapath
 from weir.adapters.datapath_records import ClassRecord, LineRecord
 from weir.adapters.share_controller import ShareController
 
-SLOTS = 65_536
+SLOTS = 262_144
+INTERVAL_MS = 1
+"""Of so many lines a look takes 4 ms and more."""
 BYTES_AT = 5
 """Of a line, in words of 8 bytes."""
 
@@ -57,15 +59,17 @@ def processor_ns(thread: Path) -> int:
 
 def test_a_look_that_takes_longer_than_its_interval_is_followed_by_one_of_rest(busy: Datapath) -> None:
     before = threads()
-    share = ShareController(busy, interval_ms=3)
+    share = ShareController(busy, interval_ms=INTERVAL_MS)
     try:
         (own,) = threads() - before
         until("all classes are seen", lambda: share.state().active_lines > SLOTS)
         begun_ns, spent_ns, ticks = time.monotonic_ns(), processor_ns(own), share.state().ticks
         until("a second is over", lambda: time.monotonic_ns() - begun_ns > 1_000_000_000)
         made = share.state().ticks - ticks
-        rested_ns = time.monotonic_ns() - begun_ns - (processor_ns(own) - spent_ns)
+        worked_ns = processor_ns(own) - spent_ns
+        rested_ns = time.monotonic_ns() - begun_ns - worked_ns
         assert made > 5
-        assert rested_ns >= made * 2_500_000
+        assert worked_ns > made * INTERVAL_MS * 1_000_000
+        assert rested_ns >= made * INTERVAL_MS * 800_000
     finally:
         share.stop()
