@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.stats.test_queues import DOWN, UP, Rig
+from tests.stats.queue_rig import DOWN, UP, Rig
 from weir.stats.drop_book import MOST_OWNERS, REST, DropBook, Owner
 
 RULE = Owner("firewall-rule", "r1", "drop")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.polling import until
-from tests.stats.test_queues import UP, Rig
+from tests.stats.queue_rig import UP, Rig
 from weir.stats import rates
 from weir.stats.layout import CHUNK_LINES
 from weir.stats.rates import RateTable

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.stats.maps import Maps
-from tests.stats.test_queues import DOWN, UP, Rig
+from tests.stats.queue_rig import DOWN, UP, Rig
 from weir.model.problem import Unavailable
 from weir.stats.archive import DAY, MONTH, WEEK, Archive
 from weir.stats.codes import DELAY_US
