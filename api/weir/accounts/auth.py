@@ -214,12 +214,8 @@ class AuthService:
 
     def is_good(self, via: Literal["session", "token"], secret: str) -> bool:
         """Whether this is the secret of a credential that is good now; looking does not count as using it."""
-        digest, now_ms = passwords.hash_secret(secret), wall_ms()
-        if via == "session":
-            session = self._store.session(digest)
-            return session is not None and _session_is_good(*session, now_ms)
-        token = self._store.token(digest)
-        return token is not None and _token_is_good(*token, now_ms)
+        digest = passwords.hash_secret(secret)
+        return _is_good(self._store.session(digest) if via == "session" else self._store.token(digest))
 
     def still_good(self, credential: tuple[str, str]) -> bool:
         """Whether a principal's (`via`, `credential_id`) is good now, for a request that goes on for long.
@@ -227,13 +223,9 @@ class AuthService:
         Looking does not count as using it. A store that cannot be read says no.
         """
         via, public_id = credential
-        now_ms = wall_ms()
         try:
-            if via == "session":
-                session = self._store.session_by_id(public_id)
-                return session is not None and _session_is_good(*session, now_ms)
-            token = self._store.token_by_id(public_id)
-            return token is not None and _token_is_good(*token, now_ms)
+            by_id = self._store.session_by_id if via == "session" else self._store.token_by_id
+            return _is_good(by_id(public_id))
         except Problem as problem:
             audit.log.warning("credential of a stream not checked: %s", problem)
             return False
@@ -389,6 +381,16 @@ def _session_is_good(session: Session, user: User, now_ms: int) -> bool:
 
 def _token_is_good(token: Token, user: User, now_ms: int) -> bool:
     return (token.expires_at_ms is None or now_ms < token.expires_at_ms) and not user.disabled
+
+
+def _is_good(held: tuple[Session | Token, User] | None) -> bool:
+    """Whether a credential that was looked up is there and good now."""
+    if held is None:
+        return False
+    credential, user = held
+    if isinstance(credential, Session):
+        return _session_is_good(credential, user, wall_ms())
+    return _token_is_good(credential, user, wall_ms())
 
 
 def lower_of(a: Scope, b: Scope) -> Scope:
